@@ -1,0 +1,59 @@
+# Everything from a bare clone, with Python 3.11 or later and make. `make demo` and `make test` set up what they need.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+PIP := PIP_DISABLE_PIP_VERSION_CHECK=1 $(BIN)/python -m pip install --quiet -c constraints.txt
+DOCS_TOOLS := sphinx myst-parser numpydoc pydata-sphinx-theme
+
+.PHONY: help demo test check bench docs test-slow clean
+
+help:
+	@echo "make demo       explain a credit model's refusals and write demo-run/report.html"
+	@echo "make test       all checks and tests"
+	@echo "make check      ruff, mypy, import-linter"
+	@echo "make bench      the speed targets, measured here"
+	@echo "make test-slow  the tests that take minutes"
+	@echo "make docs       the documentation, into docs/_build"
+	@echo "make clean      remove what the other targets made"
+
+$(VENV)/.python:
+	@$(PYTHON) -c 'import sys; ok = (3, 11) <= sys.version_info[:2] < (3, 14); ok or sys.exit("fewest needs Python 3.11, 3.12 or 3.13; $(PYTHON) is %d.%d. Run: make PYTHON=python3.11 ..." % sys.version_info[:2])'
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	@touch $@
+
+$(VENV)/.core: $(VENV)/.python pyproject.toml constraints.txt
+	$(PIP) -e .
+	@touch $@
+
+$(VENV)/.test: $(VENV)/.python pyproject.toml constraints.txt
+	$(PIP) -e ".[test]"
+	@touch $@ $(VENV)/.core
+
+$(VENV)/.docs: $(VENV)/.core
+	$(PIP) $(DOCS_TOOLS)
+	@touch $@
+
+demo: $(VENV)/.core
+	$(BIN)/fewest demo
+
+check: $(VENV)/.test
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+test: check
+	$(BIN)/python -m pytest -m "not slow"
+
+test-slow: $(VENV)/.test
+	$(BIN)/python -m pytest -m slow
+
+bench: $(VENV)/.test
+	$(BIN)/fewest bench
+
+docs: $(VENV)/.docs
+	$(BIN)/python -m sphinx -q -W -b html docs docs/_build
+
+clean:
+	rm -rf $(VENV) docs/_build demo-run build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	find src tests -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -1,0 +1,140 @@
+"""The paper's models on the paper's data, fitted once per run: pipelines on raw frames, one split, seed 0."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from fewest import datasets, references
+from fewest.decision import Decision
+from fewest.explainer import Explainer
+from fewest.inside import Inside
+from fewest.references.base import References
+from fewest.search import Budget, Problem
+from fewest.solving import Task, _set_up
+from fewest.structure import Opaque
+from fewest.structure.base import Structure
+
+PAPER = ("compas", "german", "adult", "headline", "fico")
+DATA_FOLDERS = ("../shared/data", "data")
+
+
+def data_folder() -> Path | None:
+    """Where the paper's files are, if they are here."""
+    import os
+
+    named = os.environ.get("FEWEST_DATA")
+    for folder in [named] if named else DATA_FOLDERS:
+        if folder and (Path(folder) / "schema.json").exists():
+            return Path(folder)
+    return None
+
+
+@lru_cache(maxsize=8)
+def load(name: str) -> tuple[pd.DataFrame, pd.DataFrame, pd.Series[Any], pd.Series[Any]]:
+    """Train and test rows; a missing text level is a level of its own."""
+    from sklearn.model_selection import train_test_split
+
+    data = datasets.load(name) if name == "german" else datasets.load(name, data_folder())
+    X, y = data.X.copy(), data.y
+    for column in X.columns:
+        if not pd.api.types.is_numeric_dtype(X[column].dtype):
+            X[column] = X[column].astype(object).where(X[column].notna(), "missing").astype("str")
+    X_train, X_test, y_train, y_test = train_test_split(X, y, test_size=0.2, stratify=y, random_state=0)
+    return X_train, X_test, y_train, y_test
+
+
+def estimator(kind: str, name: str = "") -> Any:
+    """An unfitted model by its short name."""
+    from sklearn import ensemble, linear_model, neighbors, neural_network
+
+    if kind in ("l2lr", "l1lr"):
+        strength = 0.1 if name == "german" else 0.01
+        ratio = 0.0 if kind == "l2lr" else 1.0
+        return linear_model.LogisticRegression(C=strength, l1_ratio=ratio, solver="liblinear")
+    if kind == "xgboost":
+        from xgboost import XGBClassifier
+
+        return XGBClassifier(n_estimators=200, max_depth=6, n_jobs=1, random_state=42)
+    if kind == "lightgbm":
+        from lightgbm import LGBMClassifier
+
+        return LGBMClassifier(n_estimators=200, num_leaves=31, n_jobs=1, random_state=42, verbose=-1)
+    return {
+        "gbdt": lambda: ensemble.GradientBoostingClassifier(n_estimators=200, max_depth=3, random_state=42),
+        "histgb": lambda: ensemble.HistGradientBoostingClassifier(max_iter=200, random_state=42),
+        "forest8": lambda: ensemble.RandomForestClassifier(100, max_depth=8, random_state=42),
+        "forest": lambda: ensemble.RandomForestClassifier(100, random_state=42),
+        "mlp": lambda: neural_network.MLPClassifier((128, 128), early_stopping=True, random_state=42),
+        "neighbours": lambda: neighbors.KNeighborsClassifier(25),
+    }[kind]()
+
+
+@dataclass(frozen=True)
+class Subject:
+    """A fitted pipeline, its references, and the test rows it decides against."""
+
+    decision: Decision
+    references: References
+    cases: pd.DataFrame
+
+    def explainer(self, **options: Any) -> Explainer:
+        """An explainer on one thread."""
+        return Explainer(self.decision, self.references, threads=1, **options)
+
+    def inside(self) -> Inside:
+        """What was read of the model."""
+        return self.explainer().look_inside(self.cases)
+
+    def prepared(self) -> tuple[Any, npt.NDArray[Any], npt.NDArray[Any]]:
+        """The final model, its input for the cases, and for the reference, as dense arrays."""
+        encoding = self.inside().encoding
+        rows, goal = (encoding.transform(frame) for frame in (self.cases, self.references.frame))
+        dense = [part.toarray() if hasattr(part, "toarray") else np.asarray(part) for part in (rows, goal)]
+        return encoding.final, dense[0], dense[1]
+
+    def problem(self, repeat: int = 1, **options: Any) -> tuple[Structure, Problem]:
+        """The search problem of the cases, repeated to make short searches measurable."""
+        explainer = self.explainer(**options)
+        inside = explainer.look_inside(self.cases)
+        if isinstance(inside.structure, Opaque):
+            raise TypeError(f"not read: {inside.structure.reason}")
+        task = Task(
+            self.decision, self.references, explainer.constraints, explainer._units, explainer._cost, inside, 1,
+            1_000_000, 20_000, 1e-9, float("inf"), 0, 1,
+        )  # fmt: skip
+        goal_of = self.references.candidates(self.cases)[:, 0]
+        prepared = inside.prepare(inside.encoding.transform(self.cases))
+        goals = inside.prepare(inside.encoding.transform(self.references.frame))
+        limit = np.full(len(self.cases), np.inf)
+        problem = _set_up(task, self.cases, goal_of, limit, prepared, goals).problem
+        tiled = problem.take(np.tile(np.arange(problem.n_cubes), repeat))
+        return inside.structure, Problem(**{**tiled.__dict__, "budget": Budget()})
+
+
+@lru_cache(maxsize=64)
+def subject(name: str, kind: str) -> Subject:
+    """A model fitted on a dataset; the median is used where the mean reference is itself decided positive."""
+    from sklearn.compose import make_column_transformer
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import OneHotEncoder, StandardScaler
+
+    X_train, X_test, y_train, _ = load(name)
+    text = [c for c in X_train if not pd.api.types.is_numeric_dtype(X_train[c].dtype)]
+    numbers = [c for c in X_train if c not in text]
+    encoder = make_column_transformer(
+        (StandardScaler(), numbers), (OneHotEncoder(handle_unknown="ignore", sparse_output=False), text)
+    )
+    model = make_pipeline(encoder, estimator(kind, name)).fit(X_train, y_train)
+    decision = Decision(model, positive=1)
+    refs = references.single(decision, X_train, y_train, on_positive="allow")
+    if name == "fico" or refs.score[0] >= decision.cut:
+        refs = references.single(decision, X_train, y_train, centre="median", on_positive="allow")
+    cases = X_test[decision.verdicts(refs.schema.conform(X_test, unseen="allow")).positive]
+    return Subject(decision, refs, refs.schema.conform(cases, unseen="allow"))

@@ -1,0 +1,52 @@
+"""Text for terminals: no control characters from data, progress on stderr only."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+
+def clean(text: str) -> str:
+    r"""Text without control characters, so that a value of a table cannot steer the terminal.
+
+    Examples
+    --------
+    >>> clean("red \x1b[31m alert")
+    'red ?[31m alert'
+    """
+    return "".join(sign if sign.isprintable() or sign == "\n" else "?" for sign in text)
+
+
+@contextmanager
+def progress(what: str) -> Iterator[Callable[[int, int], None]]:
+    """Show how far a long job is, on stderr: a bar on a terminal, elsewhere a line per ten per cent."""
+    if sys.stderr.isatty():
+        with _bar(what) as advance:
+            yield advance
+    else:
+        yield _lines(what)
+
+
+def _lines(what: str) -> Callable[[int, int], None]:
+    last = 0
+
+    def advance(done: int, total: int) -> None:
+        nonlocal last
+        tenth = 10 * done // max(1, total)
+        if tenth > last:
+            last = tenth
+            print(f"{what}  {done:,}/{total:,}  {10 * tenth} %", file=sys.stderr, flush=True)
+
+    return advance
+
+
+@contextmanager
+def _bar(what: str) -> Iterator[Callable[[int, int], None]]:
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task(what, total=None)
+        yield lambda done, total: bar.update(task, completed=done, total=total)

@@ -1,0 +1,337 @@
+"""Decision: a fitted model, the class being explained and a threshold; raw rows in, scores and verdicts out.
+
+Only the user's own model, called on raw rows, has the last word here (rule 2). A row scored alone and in a batch can
+differ in the last bits, so rows close to the threshold are scored again, alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from fewest.errors import DataError, ModelError, UsageError
+
+ScoreKind = Literal["proba", "decision", "label", "function", "torch"]
+
+
+class Precision(NamedTuple):
+    """How exactly a model's scores are known.
+
+    Attributes
+    ----------
+    near : float
+        Scores closer to the threshold than this are asked for again, row by row.
+    noise : float
+        Largest difference expected between a row scored alone and in a batch.
+    decimals : int
+        Decimals that scores are reported with.
+    """
+
+    near: float
+    noise: float
+    decimals: int
+
+
+DOUBLE = Precision(near=1e-9, noise=1e-13, decimals=9)
+SINGLE = Precision(near=1e-5, noise=5e-7, decimals=4)
+
+
+class Verdicts(NamedTuple):
+    """Scores of rows and whether each is decided positive (against the case)."""
+
+    score: npt.NDArray[np.float64]
+    positive: npt.NDArray[np.bool_]
+
+
+@dataclass(frozen=True, eq=False)
+class Decision:
+    """What decides: a model, the class that is explained, and where the line is drawn.
+
+    Parameters
+    ----------
+    model : object
+        A fitted classifier with ``predict_proba``, ``decision_function`` or ``predict``; a torch module with one logit
+        or two class outputs; or a function from a table to one score per row.
+    positive : label, optional
+        The class being explained (the refusal). Default: the second of two classes. Needed with more than two.
+    threshold : float, optional
+        A row is positive when its score is at least this. Default: 0.5 for probabilities, 0 for decision functions
+        and for class differences.
+    against : label, optional
+        With more than two classes: explain "positive instead of this class". Without it, "positive and no other".
+    kind : str, optional
+        Which score to use: ``proba``, ``decision`` or ``label``. Default: the first one that the model has.
+
+    Examples
+    --------
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> X = pd.DataFrame({"debt": [0.0, 1.0, 2.0, 3.0]})
+    >>> decision = Decision(LogisticRegression().fit(X, ["ok", "ok", "bad", "bad"]), positive="bad")
+    >>> decision.verdicts(X).positive.tolist()
+    [False, False, True, True]
+    """
+
+    model: Any
+    positive: Any = None
+    threshold: float | None = None
+    against: Any = None
+    kind: str | None = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "kind", self._choose_kind())
+        classes = self.classes
+        if self.kind in ("function", "torch"):
+            if self.against is not None:
+                raise UsageError("`against` needs a classifier with classes", do="leave it out")
+        else:
+            self._check_classes(classes)
+        if self.threshold is None:
+            signed = self.kind in ("decision",) or len(classes) > 2
+            object.__setattr__(self, "threshold", 0.0 if signed else 0.5)
+        if not np.isfinite(self.cut):
+            raise UsageError(f"the threshold is {self.threshold!r}, not a finite number", do="pass a number, say 0.5")
+
+    def _choose_kind(self) -> ScoreKind:
+        model, wish = self.model, self.kind
+        if isinstance(model, type):
+            raise UsageError(f"{model.__name__} is a class, not a fitted model", do="fit an instance and pass that")
+        methods = {"proba": "predict_proba", "decision": "decision_function", "label": "predict"}
+        if wish is not None:
+            if wish not in methods:
+                raise UsageError(f'kind "{wish}" is unknown', do="use proba, decision or label")
+            if not hasattr(model, methods[wish]):
+                raise ModelError(f"{type(model).__name__} has no {methods[wish]}", do="choose another kind")
+            return wish  # type: ignore[return-value]
+        for kind, method in methods.items():
+            if hasattr(model, method):
+                return kind  # type: ignore[return-value]
+        if type(model).__module__.startswith("torch") or hasattr(model, "state_dict"):
+            return "torch"
+        if callable(model):
+            return "function"
+        raise ModelError(
+            f"{type(model).__name__} has none of predict_proba, decision_function, predict, and cannot be called",
+            do="pass a fitted classifier or a function from a table to scores",
+        )
+
+    def _check_classes(self, classes: tuple[Any, ...]) -> None:
+        name = type(self.model).__name__
+        if not classes:
+            raise ModelError(f"{name} is not fitted (it has no classes_)", do="call fit first")
+        if len(classes) < 2:
+            raise ModelError(f"{name} knows one class only, {classes[0]!r}", do="fit it on rows of both classes")
+        if self.positive is None:
+            if len(classes) > 2:
+                raise UsageError(f"{name} has {len(classes)} classes", do=f"pass positive=, one of {list(classes)}")
+            object.__setattr__(self, "positive", classes[1])
+        for label in (self.positive, self.against):
+            if label is not None and label not in classes:
+                raise UsageError(f"{label!r} is not a class of the model", do=f"use one of {list(classes)}")
+        if self.against is not None and self.against == self.positive:
+            raise UsageError("`against` is the positive class itself", do="name another class")
+
+    @cached_property
+    def classes(self) -> tuple[Any, ...]:
+        """The model's class labels; empty for functions."""
+        labels = getattr(self.model, "classes_", None)
+        return () if labels is None else tuple(np.asarray(labels).tolist())
+
+    @property
+    def cut(self) -> float:
+        """The threshold as a float."""
+        return float(self.threshold)  # type: ignore[arg-type]
+
+    @property
+    def positive_index(self) -> int:
+        """Position of the explained class."""
+        return self.classes.index(self.positive) if self.classes else 1
+
+    @property
+    def against_index(self) -> int | None:
+        """Position of the class it is compared with, where one was named."""
+        if self.against is None or len(self.classes) == 2:
+            return None
+        return self.classes.index(self.against)
+
+    @property
+    def negative_name(self) -> str:
+        """How the other outcome is called."""
+        others = [label for label in self.classes if label != self.positive]
+        if self.against is not None:
+            return str(self.against)
+        return str(others[0]) if len(others) == 1 else f"not {self.positive}"
+
+    @cached_property
+    def columns(self) -> tuple[str, ...] | None:
+        """Columns the model was fitted on, where it remembers them."""
+        names = getattr(self.model, "feature_names_in_", None)
+        if names is None and type(self.model).__module__.startswith("catboost"):
+            names = getattr(self.model, "feature_names_", None)
+        return None if names is None else tuple(str(name) for name in names)
+
+    def arrange(self, frame: pd.DataFrame) -> Any:
+        """The table in the form the model was fitted on: a frame by name, or an array where it knows no names."""
+        if self.kind == "function":
+            return frame
+        if self.columns is not None and set(self.columns) <= set(frame.columns):
+            return frame[list(self.columns)]
+        wanted = getattr(self.model, "n_features_in_", frame.shape[1])
+        if wanted != frame.shape[1]:
+            raise DataError(
+                f"the model was fitted on {wanted} columns, the table has {frame.shape[1]}",
+                do="pass the same feature columns as in fit",
+            )
+        return frame.to_numpy()
+
+    def score(self, frame: pd.DataFrame) -> npt.NDArray[np.float64]:
+        """Score of each raw row, by one call of the model.
+
+        Parameters
+        ----------
+        frame : (n, columns)
+            Raw rows in the model's columns.
+        """
+        return np.asarray(self.call(self.arrange(frame), frame)[0])
+
+    def call(self, model_input: Any, frame: pd.DataFrame | None = None, model: Any = None) -> tuple[Any, Precision]:
+        """Score prepared input with ``model`` (default: the whole model); the scores and how exact they are."""
+        n_rows = model_input.shape[0]
+        if n_rows == 0:
+            return np.empty(0), DOUBLE
+        scorer = self._scorer(self.model if model is None else model)
+        try:
+            values = np.asarray(scorer(model_input))
+        except Exception as error:
+            raise self.blame(error, frame) from error
+        precision = SINGLE if values.dtype in (np.float32, np.float16) else DOUBLE
+        if values.ndim != 1 or len(values) != n_rows:
+            raise ModelError(
+                f"the model returned scores of shape {values.shape} for {n_rows} rows",
+                do="a score function returns one number per row",
+            )
+        scores = values.astype(np.float64)
+        if np.isnan(scores).any():
+            row = int(np.flatnonzero(np.isnan(scores))[0])
+            raise ModelError(f"the model's score of row {row} is NaN", do="look for values it cannot take")
+        return scores, precision
+
+    def _scorer(self, model: Any) -> Callable[[Any], Any]:
+        if self.kind == "function":
+            return model  # type: ignore[no-any-return]
+        if self.kind == "torch":
+            return lambda X: _torch_scores(model, X)
+        if self.kind == "label":
+            return lambda X: (np.asarray(model.predict(X)) == self.positive).astype(float)
+        method = model.predict_proba if self.kind == "proba" else model.decision_function
+        return lambda X: self._pick(np.asarray(method(X)))
+
+    def _pick(self, table: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        """The score of the explained class out of what the model returns."""
+        j = self.positive_index
+        if table.ndim == 1:
+            return table if j == 1 else -table
+        if table.shape[1] != len(self.classes):
+            return table  # wrong shape: reported by the caller
+        if len(self.classes) == 2:
+            return table[:, j]
+        if self.against_index is not None:
+            return np.asarray(table[:, j] - table[:, self.against_index])
+        return np.asarray(table[:, j] - np.delete(table, j, axis=1).max(axis=1))
+
+    def blame(self, error: Exception, frame: pd.DataFrame | None) -> Exception:
+        """Say which cell the model most likely choked on."""
+        if isinstance(error, ModelError | DataError | UsageError):
+            return error
+        text = str(error).splitlines()[0] if str(error) else ""
+        what = f"the model failed on the table: {type(error).__name__}: {text}"
+        cell = None if frame is None else first_bad_cell(frame)
+        if cell is None:
+            return ModelError(what, do="check that the model's own predict works on this table")
+        row, column, value = cell
+        return DataError(
+            f'row {row}, column "{column}": the value is {value}, which this model refuses. {what}',
+            do="impute or drop such rows, or put an imputer into the pipeline",
+        )
+
+    def verdicts(self, frame: pd.DataFrame) -> Verdicts:
+        """Score rows and decide them; rows close to the threshold are scored alone, one call each."""
+        model_input = self.arrange(frame)
+        scores, precision = self.call(model_input, frame)
+        return self.settle(scores, precision, frame)
+
+    def settle(self, scores: npt.NDArray[np.float64], precision: Precision, frame: pd.DataFrame) -> Verdicts:
+        """Decide from batch scores, and report scores that do not hang on the batch a row was scored in.
+
+        Rows within ``near`` of the threshold, and those whose rounding batch noise could tip, are scored alone.
+        Scores are rounded, except where that would carry them across the threshold.
+        """
+        scores = scores.copy()
+        size = np.maximum(1.0, np.abs(scores))
+        grid = scores * 10.0**precision.decimals
+        tips = np.abs(grid - np.floor(grid) - 0.5) <= precision.noise * 10.0**precision.decimals * size
+        close = np.abs(scores - self.cut) <= precision.near * max(1.0, abs(self.cut))
+        for row in np.flatnonzero(tips | close):
+            scores[row] = self.score(frame.iloc[[row]])[0]
+        positive = scores >= self.cut
+        rounded = np.round(scores, precision.decimals)
+        return Verdicts(np.where((rounded >= self.cut) == positive, rounded, scores), positive)
+
+    def band(self, frame: pd.DataFrame) -> float:
+        """Half-width of the band around the threshold in which a batch score does not decide."""
+        return self.call(self.arrange(frame), frame)[1].near * max(1.0, abs(self.cut))
+
+    def check(self, frame: pd.DataFrame) -> None:
+        """Refuse a model that changes its input, changes its mind, or scores a row by the rows beside it."""
+        sample = frame.iloc[:8]
+        before = sample.copy(deep=True)
+        first = self.score(sample)
+        if not before.equals(sample):
+            raise ModelError("the model changed the table it was given", do="let it work on a copy: X = X.copy()")
+        again = self.score(sample)
+        tolerance = 1e-6 * np.maximum(1.0, np.abs(first))
+        if (np.abs(first - again) > tolerance).any():
+            raise ModelError("the model gave two different scores to the same rows", do="fix its random state")
+        alone = np.concatenate([self.score(sample.iloc[[i]]) for i in range(len(sample))])
+        if (np.abs(first - alone) > tolerance).any():
+            raise ModelError(
+                "a row's score changes with the rows beside it",
+                do="take batch statistics out of the model (torch: model.eval())",
+            )
+
+
+def _torch_scores(model: Any, X: Any) -> npt.NDArray[Any]:
+    import torch
+
+    values = X.to_numpy(dtype=np.float32) if isinstance(X, pd.DataFrame) else np.asarray(X, dtype=np.float32)
+    with torch.no_grad():
+        out = model(torch.from_numpy(np.ascontiguousarray(values)))
+        layers = list(model.children())
+        last = type(layers[-1]).__name__ if layers else ""
+        if out.ndim == 2 and out.shape[1] == 2:
+            return np.asarray((out if last == "Softmax" else torch.softmax(out, dim=1))[:, 1].numpy())
+        out = out.reshape(len(values)) if out.numel() == len(values) else out
+        return np.asarray((out if last == "Sigmoid" else torch.sigmoid(out)).numpy())
+
+
+def first_bad_cell(frame: pd.DataFrame) -> tuple[int, str, str] | None:
+    """Row, column and value of the first missing or infinite cell."""
+    for column in frame.columns:
+        cells = frame[column]
+        if cells.isna().any():
+            return int(np.flatnonzero(cells.isna().to_numpy())[0]), str(column), "missing"
+        if pd.api.types.is_float_dtype(cells.dtype):
+            infinite = np.isinf(cells.to_numpy(dtype=float, na_value=np.nan))
+            if infinite.any():
+                return int(np.flatnonzero(infinite)[0]), str(column), "infinite"
+    return None
+
+
+def as_decision(model: Any, **options: Any) -> Decision:
+    """The object itself if it is a `Decision`, otherwise a `Decision` made of the model."""
+    return model if isinstance(model, Decision) else Decision(model, **options)

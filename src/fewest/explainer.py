@@ -1,0 +1,183 @@
+"""Explainer: binds decision, references, constraints and search; `explain` returns verified answers."""
+
+from __future__ import annotations
+
+import os
+import time
+import warnings
+from collections.abc import Callable, Mapping
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from fewest.constraints import Constraints, Units
+from fewest.decision import Decision
+from fewest.errors import DataError, UsageError
+from fewest.explanations import Answers, Explanations
+from fewest.inside import Inside
+from fewest.references.base import References
+from fewest.search import strategy_name
+from fewest.solving import Task, answer
+from fewest.structure import Opaque
+
+CHUNK_CELLS = 4_000_000
+SAMPLE = 48
+DEFAULT_NODES = 1_000_000
+DEFAULT_OWN_NODES = 20_000
+
+
+class FewestWarning(UserWarning):
+    """Something worth knowing that does not make an answer wrong."""
+
+
+class Explainer:
+    """Finds, for each case a model decided against, the fewest features that turn the decision.
+
+    Parameters
+    ----------
+    decision : Decision
+        What decides.
+    references : References
+        Compared with whom.
+    constraints : Constraints, optional
+        What may change.
+    weights : mapping, optional
+        Feature -> cost of changing it (default 1). The least cost is looked for instead of the least count.
+    direction : str
+        ``minus``: fewest features of the case set to the reference's values that turn the decision.
+        ``plus``: fewest of the case's values which, put onto the reference, bring the decision about.
+    nodes : int, optional
+        Search nodes per case; vertices scored per case for models whose inside cannot be read.
+    threads : int, optional
+        Default: all cores. The answers do not depend on it.
+    unseen : str
+        ``error`` refuses levels that were not in the data the schema was read from; ``allow`` leaves them to the model.
+    structure : str
+        ``auto`` reads the model's inside; ``opaque`` uses its scores alone (slower; for cross-checks).
+
+    Examples
+    --------
+    >>> import fewest as fw
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> import pandas as pd
+    >>> X = pd.DataFrame({"debt": [1, 2, 8, 9], "age": [30, 50, 30, 50]}); y = [0, 0, 1, 1]
+    >>> decision = fw.Decision(LogisticRegression().fit(X, y))
+    >>> out = fw.Explainer(decision, fw.references.single(decision, X, y)).explain(X)
+    >>> out[2].sev, str(out[2].changes[0])
+    (1, 'debt had been 2 instead of 8')
+    """
+
+    def __init__(
+        self,
+        decision: Decision,
+        references: References,
+        *,
+        constraints: Constraints | None = None,
+        weights: Mapping[str, float] | None = None,
+        direction: Literal["minus", "plus"] = "minus",
+        nodes: int | None = None,
+        threads: int | None = None,
+        unseen: Literal["error", "allow"] = "error",
+        structure: Literal["auto", "opaque"] = "auto",
+    ) -> None:
+        if direction not in ("minus", "plus"):
+            raise UsageError(f'direction "{direction}" is unknown', do='use "minus" or "plus"')
+        self.decision = decision
+        self.references = references
+        self.constraints = constraints or Constraints()
+        self.weights = dict(weights or {})
+        self.direction = direction
+        self.nodes = nodes
+        self.threads = threads or os.cpu_count() or 1
+        self.unseen: Literal["error", "allow"] = unseen
+        self.structure = structure
+        self.schema = references.schema
+        self.constraints.check(self.schema)
+        self._cost = self._read_weights()
+        self._units = Units.build(self.schema, self.constraints)
+        self._inside: Inside | None = None
+        if direction == "plus" and (references.score >= decision.cut).any():
+            raise UsageError("SEV+ needs references the model accepts; one of these is decided positive", do="drop it")
+
+    def with_(self, **changes: Any) -> Explainer:
+        """A new explainer with some of the choices replaced."""
+        now = {
+            "decision": self.decision, "references": self.references, "constraints": self.constraints,
+            "weights": self.weights, "direction": self.direction, "nodes": self.nodes, "threads": self.threads,
+            "unseen": self.unseen, "structure": self.structure,
+        }  # fmt: skip
+        unknown = set(changes) - set(now)
+        if unknown:
+            raise UsageError(f"with_ has no {sorted(unknown)[0]!r}", do=f"choose from {', '.join(now)}")
+        now.update(changes)
+        return Explainer(now.pop("decision"), now.pop("references"), **now)  # type: ignore[arg-type]
+
+    def _read_weights(self) -> npt.NDArray[np.float64] | None:
+        cost = np.ones(len(self.schema))
+        for name, weight in self.weights.items():
+            if not (np.isfinite(weight) and weight > 0):
+                raise UsageError(f'the weight of "{name}" is {weight}', do="use a positive number, or Immutable")
+            cost[self.schema.index(name)] = weight
+        return cost if self.weights else None
+
+    def explain(
+        self,
+        X: Any,
+        *,
+        alternatives: int = 0,
+        time_limit: float | None = None,
+        progress: Callable[[int, int], None] | None = None,
+    ) -> Explanations:
+        """Explain every case of a table.
+
+        Parameters
+        ----------
+        X : table
+            Cases in raw columns. Cases the model did not decide against come back as ALREADY_NEGATIVE.
+        alternatives : int
+            List up to this many of the smallest sets per case.
+        time_limit : float, optional
+            Seconds after which no further case is begun; those left are BUDGET.
+        progress : callable, optional
+            Called with (cases done, cases in all) after each part.
+        """
+        began = time.monotonic()
+        frame = self.schema.conform(X, unseen=self.unseen)
+        if len(frame) == 0:
+            raise DataError("the table of cases is empty", do="pass at least one row")
+        inside = self.look_inside(frame)
+        task = Task(
+            self.decision, self.references, self.constraints, self._units, self._cost, inside,
+            sign=1 if self.direction == "minus" else -1,
+            nodes=self.nodes or DEFAULT_NODES,
+            own_nodes=self.nodes or DEFAULT_OWN_NODES,
+            own_tolerance=self.decision.band(frame.iloc[:1]),
+            deadline=np.inf if time_limit is None else began + time_limit,
+            alternatives=alternatives,
+            threads=self.threads,
+        )  # fmt: skip
+        answers = Answers.blank(len(frame), len(self.schema))
+        step = max(256, CHUNK_CELLS // max(len(self.schema), inside.width))
+        for first in range(0, len(frame), step):
+            rows = np.arange(first, min(first + step, len(frame)))
+            answers.put(rows, answer(task, frame.iloc[rows]))
+            if progress is not None:
+                progress(int(rows[-1]) + 1, len(frame))
+        strategies = (strategy_name(inside.structure), "levelwise on the model's own scores")
+        notes = (inside.structure.reason,) if isinstance(inside.structure, Opaque) else ()
+        plus = self.direction == "plus"
+        return Explanations(frame, self.references, answers, strategies, plus, time.monotonic() - began, notes)
+
+    def look_inside(self, cases: Any) -> Inside:
+        """What can be read of the model, read once, and tried on a few of the cases before it is trusted."""
+        if self._inside is None:
+            sample = self.schema.conform(cases, unseen=self.unseen).iloc[:SAMPLE]
+            self.decision.check(sample)
+            if self.structure == "opaque":
+                self._inside = Inside.unread(self.decision, self.schema)
+            else:
+                self._inside = Inside.read(self.decision, self.schema, sample, self.references.frame)
+            if self._inside.doubt:
+                warnings.warn(f"{self._inside.doubt}; its own scores are searched instead", FewestWarning, stacklevel=3)
+        return self._inside

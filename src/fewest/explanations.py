@@ -1,0 +1,348 @@
+"""Explanations: the result table. Columns are kept as arrays, so that a million cases are an ordinary job."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from fewest.errors import UsageError
+from fewest.explanation import STATUSES, Change, Explanation, Proof, Status
+from fewest.references.base import References
+from fewest.schema import Feature, Schema
+
+JSON_FORMAT = 1
+FRAME_COLUMNS = (
+    "status", "sev", "features", "from", "to", "score", "score_after", "margin", "lower_bound", "proved", "strategy",
+    "n_alternatives", "reference", "l_inf",
+)  # fmt: skip
+
+
+@dataclass
+class Answers:
+    """The answers of n cases as arrays; -1, NaN and nought stand for "none" until `Explanations` types them.
+
+    Attributes
+    ----------
+    status : (n,) int8
+        Position in `STATUSES`.
+    moved : (n, p) bool
+        Features changed.
+    reference : (n,) int32
+    score, score_after, cost, lower, l_inf : (n,) float64
+    proved : (n,) bool
+    nodes : (n,) int64
+    strategy : (n,) int8
+        Position in ``strategies``.
+    alternatives : dict
+        Row -> (s, p) all smallest sets, the one shown first.
+    """
+
+    status: npt.NDArray[np.int8]
+    moved: npt.NDArray[np.bool_]
+    reference: npt.NDArray[np.int32]
+    score: npt.NDArray[np.float64]
+    score_after: npt.NDArray[np.float64]
+    cost: npt.NDArray[np.float64]
+    lower: npt.NDArray[np.float64]
+    l_inf: npt.NDArray[np.float64]
+    proved: npt.NDArray[np.bool_]
+    nodes: npt.NDArray[np.int64]
+    strategy: npt.NDArray[np.int8]
+    alternatives: dict[int, npt.NDArray[np.bool_]] = field(default_factory=dict)
+
+    @classmethod
+    def blank(cls, n: int, p: int) -> Answers:
+        """All cases ALREADY_NEGATIVE, nothing known."""
+        return cls(
+            status=np.full(n, STATUSES.index(Status.ALREADY_NEGATIVE), dtype=np.int8),
+            moved=np.zeros((n, p), dtype=bool),
+            reference=np.full(n, -1, dtype=np.int32),
+            score=np.full(n, np.nan),
+            score_after=np.full(n, np.nan),
+            cost=np.full(n, np.nan),
+            lower=np.zeros(n),
+            l_inf=np.full(n, np.nan),
+            proved=np.zeros(n, dtype=bool),
+            nodes=np.zeros(n, dtype=np.int64),
+            strategy=np.zeros(n, dtype=np.int8),
+        )
+
+    def put(self, rows: npt.NDArray[np.int64], part: Answers) -> None:
+        """Write the answers of some rows."""
+        for name in ("status", "moved", "reference", "score", "score_after", "cost", "lower", "l_inf", "proved",
+                     "nodes", "strategy"):  # fmt: skip
+            getattr(self, name)[rows] = getattr(part, name)
+        self.alternatives.update({int(rows[k]): sets for k, sets in part.alternatives.items()})
+
+
+class Summary(dict[str, Any]):
+    """Figures of a whole table; prints as lines.
+
+    Examples
+    --------
+    >>> print(Summary({"cases": 3, "mean SEV": 1.5}))
+    cases     3
+    mean SEV  1.5
+    """
+
+    def __str__(self) -> str:
+        width = max(map(len, self))
+        return "\n".join(f"{name:<{width}}  {_figure(value)}" for name, value in self.items())
+
+    __repr__ = __str__
+
+
+def _figure(value: Any) -> str:
+    if isinstance(value, float):
+        return "-" if np.isnan(value) else f"{value:.4g}"
+    return str(value)
+
+
+@dataclass(eq=False)
+class Explanations:
+    """Verified answers, one per case, in the order of the table.
+
+    Indexing gives one `Explanation`; `to_frame` the table; `summary` the figures.
+    """
+
+    frame: pd.DataFrame
+    references: References
+    answers: Answers
+    strategies: tuple[str, ...]
+    plus: bool = False
+    seconds: float = 0.0
+    notes: tuple[str, ...] = ()
+
+    @property
+    def schema(self) -> Schema:
+        """The features spoken of."""
+        return self.references.schema
+
+    def __len__(self) -> int:
+        return len(self.frame)
+
+    def __iter__(self) -> Iterator[Explanation]:
+        return (self[row] for row in range(len(self)))
+
+    def __getitem__(self, row: int) -> Explanation:
+        if not -len(self) <= row < len(self):
+            raise IndexError(f"row {row} of {len(self)}")
+        row %= len(self)
+        a, decision = self.answers, self.references.decision
+        status = STATUSES[a.status[row]]
+        explained = status == Status.EXPLAINED
+        turned = bool(a.moved[row].any())
+        return Explanation(
+            row=row,
+            label=self.frame.index[row],
+            status=status,
+            sev=int(a.moved[row].sum()) if explained else None,
+            cost=float(a.cost[row]) if explained else None,
+            changes=self.changes(row, a.moved[row]),
+            score=float(a.score[row]),
+            score_after=float(a.score_after[row]) if turned else None,
+            margin=float(self._margin()[row]) if turned else None,
+            reference=self.references.names[a.reference[row]] if a.reference[row] >= 0 else None,
+            proof=Proof(
+                self.strategies[a.strategy[row]], int(a.nodes[row]), float(a.lower[row]), bool(a.proved[row]), turned
+            ),
+            alternatives=tuple(self.changes(row, moved) for moved in a.alternatives.get(row, ())),
+            l_inf=float(a.l_inf[row]) if turned else None,
+            outcome=decision.negative_name,
+            positive=str(decision.positive if decision.positive is not None else "positive"),
+            shows_percent=decision.kind in ("proba", "torch") and len(decision.classes) <= 2,
+            threshold=decision.cut,
+            plus=self.plus,
+        )
+
+    def changes(self, row: int, moved: npt.NDArray[np.bool_]) -> tuple[Change, ...]:
+        """The changes a set of features makes to a case, largest effect not implied: in column order."""
+        reference = self.references.frame.iloc[max(0, int(self.answers.reference[row]))]
+        case = self.frame.iloc[row]
+        if self.plus:
+            reference, case = case, reference
+        return tuple(
+            Change(feature.name, _value(case, feature), _value(reference, feature))
+            for feature, is_moved in zip(self.schema.features, moved, strict=True)
+            if is_moved
+        )
+
+    def counts(self) -> dict[str, int]:
+        """How many cases ended in each status."""
+        tally = np.bincount(self.answers.status, minlength=len(STATUSES))
+        return {status.value: int(count) for status, count in zip(STATUSES, tally, strict=True)}
+
+    def sev(self) -> npt.NDArray[np.int64]:
+        """SEV of the explained cases."""
+        explained = self.answers.status == STATUSES.index(Status.EXPLAINED)
+        return np.asarray(self.answers.moved[explained].sum(axis=1))
+
+    def summary(self) -> Summary:
+        """Figures of the whole table: counts by status, SEV, closeness, proof, time."""
+        a, counts, sev = self.answers, self.counts(), self.sev()
+        explained = a.status == STATUSES.index(Status.EXPLAINED)
+        return Summary(
+            {
+                "cases": len(self),
+                "decided against": len(self) - counts["ALREADY_NEGATIVE"],
+                "explained": counts["EXPLAINED"],
+                "not possible (proved)": counts["UNREACHABLE"],
+                "not credible": counts["NOT_CREDIBLE"],
+                "stopped by the budget": counts["BUDGET"],
+                "mean SEV": float(sev.mean()) if len(sev) else float("nan"),
+                "largest SEV": int(sev.max()) if len(sev) else 0,
+                "share with SEV 1": float((sev == 1).mean()) if len(sev) else float("nan"),
+                "median l_inf (sd)": float(np.median(a.l_inf[explained])) if len(sev) else float("nan"),
+                "proved smallest": int(a.proved[explained].sum()),
+                "seconds": float(self.seconds),
+            }
+        )
+
+    def _margin(self) -> npt.NDArray[np.float64]:
+        gap = self.references.decision.cut - self.answers.score_after
+        return -gap if self.plus else gap
+
+    def to_frame(self) -> pd.DataFrame:
+        """The answers as a pandas table with the columns of `FRAME_COLUMNS`, one row per case.
+
+        ``features``, ``from`` and ``to`` hold lists; ``sev`` is missing unless the case is EXPLAINED.
+        """
+        a = self.answers
+        explained = a.status == STATUSES.index(Status.EXPLAINED)
+        changes = [self.changes(row, moved) if moved.any() else () for row, moved in enumerate(a.moved)]
+        names = np.array([*self.references.names, None], dtype=object)
+        counts = pd.array([len(a.alternatives[k]) if k in a.alternatives else pd.NA for k in range(len(self))], "Int64")
+        return pd.DataFrame(
+            {
+                "status": pd.Categorical.from_codes(a.status, [status.value for status in STATUSES]),
+                "sev": pd.array(np.where(explained, a.moved.sum(axis=1), 0), "Int64").copy(),
+                "features": [[change.feature for change in row] for row in changes],
+                "from": [[change.before for change in row] for row in changes],
+                "to": [[change.after for change in row] for row in changes],
+                "score": a.score,
+                "score_after": a.score_after,
+                "margin": self._margin(),
+                "lower_bound": a.lower,
+                "proved": a.proved,
+                "strategy": np.array(self.strategies, dtype=object)[a.strategy],
+                "n_alternatives": counts,
+                "reference": pd.array(names[a.reference], dtype="string"),
+                "l_inf": a.l_inf,
+            },
+            index=self.frame.index,
+        ).assign(sev=lambda table: table["sev"].mask(~explained))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values under a versioned schema, one record per case."""
+        decision = self.references.decision
+        return {
+            "format": JSON_FORMAT,
+            "kind": "explanations",
+            "direction": "plus" if self.plus else "minus",
+            "decision": {"positive": str(decision.positive), "outcome": decision.negative_name,
+                         "threshold": decision.cut, "score": decision.kind},
+            "references": self.references.to_dict(),
+            "counts": self.counts(),
+            "answers": [self._record(answer) for answer in self],
+        }  # fmt: skip
+
+    def _record(self, answer: Explanation) -> dict[str, Any]:
+        return {
+            "row": answer.row,
+            "label": _plain(answer.label),
+            "status": answer.status.value,
+            "sev": answer.sev,
+            "cost": answer.cost,
+            "changes": [
+                {"feature": c.feature, "from": _plain(c.before), "to": _plain(c.after)} for c in answer.changes
+            ],
+            "score": answer.score,
+            "score_after": answer.score_after,
+            "margin": answer.margin,
+            "reference": answer.reference,
+            "lower_bound": _plain(answer.proof.lower_bound),
+            "proved": answer.proof.minimal,
+            "verified": answer.proof.verified,
+            "strategy": answer.proof.strategy,
+            "nodes": answer.proof.nodes,
+            "alternatives": [[c.feature for c in changes] for changes in answer.alternatives],
+            "l_inf": answer.l_inf,
+            "sentence": str(answer),
+        }
+
+    def to_json(self, path: str | Path | None = None) -> str:
+        """The answers as JSON text, also written to ``path`` where one is given."""
+        text = json.dumps(self.to_dict(), indent=1, allow_nan=False, default=_plain)
+        if path is not None:
+            Path(path).write_text(text + "\n")
+        return text
+
+    def __repr__(self) -> str:
+        counts = ", ".join(f"{count} {name.lower()}" for name, count in self.counts().items() if count)
+        lines = [f"<Explanations of {len(self)} cases: {counts or 'none'}>"]
+        shown = np.flatnonzero(self.answers.status == STATUSES.index(Status.EXPLAINED))[:5]
+        lines += [f"  {self.frame.index[row]}: {self[int(row)]}" for row in shown]
+        return "\n".join(lines)
+
+    def _repr_html_(self) -> str:
+        from html import escape
+
+        rows = "".join(f"<tr><th>{escape(k)}</th><td>{escape(_figure(v))}</td></tr>" for k, v in self.summary().items())
+        shown = np.flatnonzero(self.answers.status == STATUSES.index(Status.EXPLAINED))[:5]
+        cases = "".join(
+            f"<li>{escape(str(self.frame.index[row]))}: {escape(str(self[int(row)]))}</li>" for row in shown
+        )
+        return f"<table>{rows}</table><ul>{cases}</ul>"
+
+
+def _value(row: Mapping[str, Any] | pd.Series[Any], feature: Feature) -> Any:
+    """A feature's value in a row, in its own type: the level of a one-hot group, the parts of any other."""
+    if feature.kind == "indicators":
+        return next((column for column in feature.columns if row[column] == 1), None)
+    if len(feature.columns) > 1:
+        return {column: _typed(row[column], feature) for column in feature.columns}
+    return _typed(row[feature.columns[0]], feature)
+
+
+def _typed(value: Any, feature: Feature) -> Any:
+    if value is None or value is pd.NA or value is pd.NaT or (isinstance(value, float) and np.isnan(value)):
+        return None
+    if feature.kind == "integer" and float(value).is_integer():
+        return int(value)
+    if feature.kind == "number":
+        return float(value)
+    if feature.kind == "boolean":
+        return bool(value)
+    return value.item() if isinstance(value, np.generic) else value
+
+
+def _plain(value: Any) -> Any:
+    """A value JSON can hold; what is not finite becomes null."""
+    if isinstance(value, np.generic):
+        value = value.item()
+    if isinstance(value, float) and not np.isfinite(value):
+        return None
+    if value is None or isinstance(value, bool | int | float | str):
+        return value
+    if isinstance(value, dict):
+        return {str(key): _plain(part) for key, part in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(part) for part in value]
+    if value is pd.NA or value is pd.NaT:
+        return None
+    if isinstance(value, pd.Timestamp):
+        return value.isoformat()
+    return str(value)
+
+
+def require_rows(frame: pd.DataFrame) -> None:
+    """Refuse an empty table."""
+    if len(frame) == 0:
+        raise UsageError("the table of cases is empty", do="pass at least one row")

@@ -1,0 +1,97 @@
+"""What was read of a model (encoding and structure), trusted only after it reproduced the model on mixed rows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from fewest.decision import Decision
+from fewest.encoding import Encoding
+from fewest.frames import mix
+from fewest.schema import Schema
+from fewest.structure import Opaque, read
+from fewest.structure.base import Structure
+
+Floats = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Inside:
+    """A model's encoding and structure.
+
+    Attributes
+    ----------
+    encoding : Encoding
+    structure : Structure or Opaque
+    doubt : str or None
+        Why a structure that had been read was given up; None where there was none to give up.
+    """
+
+    encoding: Encoding
+    structure: Structure | Opaque
+    doubt: str | None = None
+
+    @classmethod
+    def read(cls, decision: Decision, schema: Schema, cases: pd.DataFrame, goals: pd.DataFrame) -> Inside:
+        """Read the model and try what was read on rows mixed from cases and goals."""
+        encoding = Encoding.read(decision, schema)
+        if encoding.feature_of is None:
+            return cls(encoding, Opaque(encoding.reason))
+        structure = read(
+            encoding.final, positive=decision.positive_index, against=decision.against_index,
+            kind="proba" if decision.kind == "torch" else str(decision.kind), threshold=decision.cut,
+        )  # fmt: skip
+        if isinstance(structure, Opaque):
+            return cls(encoding, structure)
+        doubt = _doubt(encoding, structure, schema, cases, goals)
+        return cls(encoding, structure) if doubt is None else cls(encoding, Opaque(doubt), doubt)
+
+    @classmethod
+    def unread(cls, decision: Decision, schema: Schema) -> Inside:
+        """Nothing is read: the model's own scores are all there is."""
+        return cls(Encoding.read(decision, schema), Opaque("the caller asked for it"))
+
+    @property
+    def width(self) -> int:
+        """Columns of the final model's input."""
+        return 1 if self.encoding.feature_of is None else len(self.encoding.feature_of)
+
+    @property
+    def tolerance(self) -> float:
+        """Band of raw score in which the structure does not decide."""
+        return 0.0 if isinstance(self.structure, Opaque) else self.structure.reading.tolerance
+
+    def feature_of(self) -> npt.NDArray[np.int32]:
+        """Feature of each column the structure is defined on."""
+        if isinstance(self.structure, Opaque) or self.encoding.feature_of is None:
+            return np.empty(0, dtype=np.int32)
+        return self.encoding.feature_of[self.structure.reading.source]
+
+    def prepare(self, model_input: Any) -> Floats:
+        """The rows the structure is defined on; empty columns where nothing was read."""
+        if isinstance(self.structure, Opaque):
+            return np.empty((model_input.shape[0], 0))
+        return self.structure.reading.prepare(model_input)
+
+
+def _doubt(
+    encoding: Encoding, structure: Structure, schema: Schema, cases: pd.DataFrame, goals: pd.DataFrame
+) -> str | None:
+    """Why what was read does not reproduce the model; None if it does."""
+    goal_of = np.arange(len(cases)) % len(goals)
+    took = np.random.default_rng(0).random((len(cases), len(schema))) < 0.5
+    mixed = mix(cases, goals, goal_of, {column: took[:, j] for column, j in schema.feature_of.items()})
+    if not encoding.agrees(cases, goals.iloc[goal_of], mixed, took):
+        return "the encoded columns do not belong to single features as declared"
+    reading = structure.reading
+    for rows in (cases, goals, mixed):
+        raw = structure.raw(reading.prepare(encoding.transform(rows)))
+        positive = encoding.decision.verdicts(rows).positive
+        sure = np.abs(raw - reading.cut) > reading.tolerance
+        if ((raw >= reading.cut) != positive)[sure].any():
+            return "what was read of the model does not reproduce its decisions"
+    return None

@@ -1,0 +1,286 @@
+"""The HTML report: sentence first, evidence second; no script, nothing fetched, every value escaped."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from fewest.explanation import STATUSES, Explanation, Status, show
+from fewest.explanations import Explanations
+from fewest.reporting._bars import Bars, bars, percent
+from fewest.schema import Feature
+
+MAX_BYTES = 200_000
+MAX_BARS = 8
+RANDOM_CASES = 5
+HARDEST_CASES = 5
+OFTEN = 0.9
+NOTE = "This describes the model. It is not advice and not a cause."
+MEANINGS = {
+    Status.EXPLAINED: "the smallest set was found, proved and re-checked on the model",
+    Status.ALREADY_NEGATIVE: "the model did not decide against this case: nothing to explain",
+    Status.UNREACHABLE: "not possible with this reference and these limits (proved)",
+    Status.NOT_CREDIBLE: "possible, but only by way of cases that are not believable",
+    Status.BUDGET: "the search was stopped; what is shown is the best found so far",
+}
+
+
+@dataclass(frozen=True)
+class Limits:
+    """How much of wide tables and long texts is shown, so that the page stays small."""
+
+    text: int
+    sentence: int
+    changed: int
+    unchanged: int
+    references: int
+    features: int
+    listed: int
+
+
+LIMITS = (
+    Limits(text=80, sentence=1500, changed=60, unchanged=60, references=6, features=120, listed=20),
+    Limits(text=40, sentence=500, changed=20, unchanged=10, references=3, features=40, listed=10),
+    Limits(text=24, sentence=200, changed=8, unchanged=2, references=1, features=15, listed=3),
+)
+
+
+@dataclass(frozen=True)
+class Row:
+    """One line of a case's table."""
+
+    feature: str
+    case: str
+    reference: str
+    changed: bool
+
+
+@dataclass(frozen=True)
+class Case:
+    """One example decision."""
+
+    label: str
+    sentence: str
+    chosen: str
+    evidence: str
+    rows: tuple[Row, ...]
+    hidden: int
+
+
+def html(
+    explanations: Explanations, title: str = "Which facts decided?", *, verb: str = "refused", seed: int = 0
+) -> str:
+    """One self-contained HTML page about a table of explanations.
+
+    Parameters
+    ----------
+    explanations : Explanations
+        What `Explainer.explain` returned.
+    title : str
+        Heading of the page.
+    verb : str
+        What happened to the cases decided against, as the summary sentence says it.
+    seed : int
+        Draws the random examples.
+
+    Returns
+    -------
+    str
+        The page: no script, no outside resources, less than 200 kB.
+
+    Examples
+    --------
+    >>> import fewest as fw, pandas as pd
+    >>> from fewest.reporting import html
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> X = pd.DataFrame({"debt": [1, 2, 8, 9], "age": [30, 50, 30, 50]}); y = [0, 0, 1, 1]
+    >>> decision = fw.Decision(LogisticRegression().fit(X, y))
+    >>> page = html(fw.Explainer(decision, fw.references.single(decision, X, y)).explain(X), title="Debts")
+    >>> "2 of 4 cases were refused; for 100 % one feature turns the decision." in page
+    True
+    """
+    content = b""
+    for limits in LIMITS:
+        # Text that UTF-8 cannot hold (lone surrogates) would make the page impossible to save.
+        content = _render(explanations, title, verb, seed, limits).encode("utf-8", "replace")
+        if len(content) < MAX_BYTES:
+            break
+    return content.decode("utf-8")
+
+
+def _render(explanations: Explanations, title: str, verb: str, seed: int, limits: Limits) -> str:
+    from jinja2 import Environment, PackageLoader, StrictUndefined
+
+    from fewest import __version__
+
+    environment = Environment(
+        loader=PackageLoader("fewest.reporting"), autoescape=True, undefined=StrictUndefined, trim_blocks=True,
+        lstrip_blocks=True,
+    )  # fmt: skip
+    frequency = _feature_bars(explanations, limits)
+    n_explained = len(explanations.sev())
+    used = np.unique(explanations.answers.strategy)
+    return environment.get_template("report.html.j2").render(
+        title=_clip(title, 200),
+        note=NOTE,
+        version=__version__,
+        sentence=summary_sentence(explanations, verb),
+        figures=_figures(explanations),
+        warning=_often(frequency, n_explained),
+        sev=_sev_bars(explanations),
+        features=frequency,
+        top=replace(frequency, bars=frequency.bars[:MAX_BARS]),
+        references=_references(explanations, limits),
+        cases=[_case(explanations, row, why, limits) for row, why in _examples(explanations, seed)],
+        seed=seed,
+        statuses=[(s.value, explanations.counts()[s.value], MEANINGS[s]) for s in STATUSES],
+        unanswered=_unanswered(explanations, limits),
+        notes=explanations.notes,
+        n_explained=n_explained,
+        plus=explanations.plus,
+        strategies=", ".join(dict.fromkeys(explanations.strategies[k] for k in used)),
+    )
+
+
+def summary_sentence(explanations: Explanations, verb: str = "refused") -> str:
+    """The whole table in one sentence.
+
+    Examples
+    --------
+    "227 of 1,000 cases were refused; for 85 % one feature turns the decision."
+    """
+    counts, sev = explanations.counts(), explanations.sev()
+    against = len(explanations) - counts["ALREADY_NEGATIVE"]
+    head = f"{against:,} of {len(explanations):,} cases were {verb}"
+    if against == 0:
+        return f"{head}: there is nothing to explain."
+    ones = int((sev == 1).sum())
+    what = "one value alone brings the decision about" if explanations.plus else "one feature turns the decision"
+    return f"{head}; for {percent(ones / against)} {what}."
+
+
+def _figures(explanations: Explanations) -> list[tuple[str, str]]:
+    """The summary's figures, as it prints them."""
+    summary = explanations.summary()
+    return [(name, line[len(name) :].strip()) for name, line in zip(summary, str(summary).splitlines(), strict=True)]
+
+
+def _clip(text: str, length: int) -> str:
+    return text if len(text) <= length else text[: length - 1] + "\u2026"
+
+
+def _sev_bars(explanations: Explanations) -> Bars:
+    sev = explanations.sev()
+    sizes, tally = np.unique(sev, return_counts=True)
+    rows = [(f"{size} feature{'s' if size != 1 else ''}", int(count)) for size, count in zip(sizes, tally, strict=True)]
+    return bars("How many features must change", rows[:40], len(sev))
+
+
+def _feature_bars(explanations: Explanations, limits: Limits) -> Bars:
+    explained = explanations.answers.status == STATUSES.index(Status.EXPLAINED)
+    tally = explanations.answers.moved[explained].sum(axis=0)
+    order = [int(j) for j in np.argsort(-tally, kind="stable") if tally[j] > 0]
+    features = explanations.schema.features
+    rows = [(_clip(features[j].title, limits.text), int(tally[j])) for j in order[: limits.features]]
+    return bars("Which features come up", rows, int(explained.sum()))
+
+
+def _often(frequency: Bars, n_explained: int) -> str | None:
+    """A warning where one feature is in nearly every explanation."""
+    if n_explained >= 20 and frequency.bars and frequency.bars[0].share >= OFTEN:
+        top = frequency.bars[0]
+        return f'"{top.name}" is in {top.percent} of the explanations: they may say little about the single case.'
+    return None
+
+
+def _references(explanations: Explanations, limits: Limits) -> dict[str, Any]:
+    references = explanations.references
+    shown = range(min(len(references), limits.references))
+    features = explanations.schema.features[: limits.features]
+    used = np.bincount(explanations.answers.reference[explanations.answers.reference >= 0], minlength=len(references))
+    return {
+        "names": [_clip(references.names[k], limits.text) for k in shown],
+        "scores": [f"{references.score[k]:.3f}" for k in shown],
+        "support": ["not known" if references.support[k] < 0 else f"{references.support[k]:,}" for k in shown],
+        "used": [f"{used[k]:,}" for k in shown],
+        "threshold": f"{references.decision.cut:g}",
+        "rows": [
+            (_clip(feature.title, limits.text), [_cell(references.frame.iloc[k], feature, limits) for k in shown])
+            for feature in features
+        ],
+        "hidden_features": len(explanations.schema) - len(features),
+        "hidden_references": len(references) - len(shown),
+    }
+
+
+def _cell(row: Any, feature: Feature, limits: Limits) -> str:
+    """A feature's value in a row, as text; text values without quotes."""
+    if feature.kind == "indicators":
+        value: Any = next((column for column in feature.columns if row[column] == 1), None)
+    elif len(feature.columns) > 1:
+        value = {column: row[column] for column in feature.columns}
+    else:
+        value = row[feature.columns[0]]
+    return _clip(value if isinstance(value, str) else show(value), limits.text)
+
+
+def _examples(explanations: Explanations, seed: int) -> list[tuple[int, str]]:
+    """Rows of the examples and why each was chosen: some at random, then the largest SEV among the rest."""
+    explained = np.flatnonzero(explanations.answers.status == STATUSES.index(Status.EXPLAINED))
+    drawn = np.random.default_rng(seed).permutation(len(explained))[:RANDOM_CASES]
+    random = np.sort(explained[drawn])
+    rest = np.setdiff1d(explained, random)
+    sev = explanations.answers.moved[rest].sum(axis=1)
+    hardest = rest[np.argsort(-sev, kind="stable")[:HARDEST_CASES]]
+    return [(int(row), "drawn at random") for row in random] + [(int(row), "largest SEV") for row in hardest]
+
+
+def _case(explanations: Explanations, row: int, chosen: str, limits: Limits) -> Case:
+    answer = explanations[row]
+    moved: npt.NDArray[np.bool_] = explanations.answers.moved[row]
+    case = explanations.frame.iloc[row]
+    reference = explanations.references.frame.iloc[int(explanations.answers.reference[row])]
+    features = explanations.schema.features
+    shown = [*np.flatnonzero(moved)[: limits.changed], *np.flatnonzero(~moved)[: limits.unchanged]]
+    return Case(
+        label=_clip(str(answer.label), limits.text),
+        sentence=_clip(str(answer), limits.sentence),
+        chosen=chosen,
+        evidence=_evidence(answer),
+        rows=tuple(
+            Row(_clip(features[j].title, limits.text), _cell(case, features[j], limits),
+                _cell(reference, features[j], limits), bool(moved[j]))
+            for j in shown
+        ),
+        hidden=len(features) - len(shown),
+    )  # fmt: skip
+
+
+def _evidence(answer: Explanation) -> str:
+    """What was checked, in one line."""
+    parts = []
+    if answer.proof.verified and answer.score_after is not None:
+        parts.append(f"re-checked on the model: {answer.score:.3f} to {answer.score_after:.3f}")
+    if answer.proof.minimal and answer.sev is not None:
+        cheaper = "no cheaper set does it" if answer.cost != answer.sev else "no smaller set does it"
+        parts.append(f"proved: {cheaper} ({answer.proof.strategy}, {answer.proof.nodes:,} nodes)")
+    if answer.alternatives:
+        n = len(answer.alternatives)
+        parts.append("the only set of this size listed" if n == 1 else f"{n} sets of this size listed")
+    return "; ".join(parts)
+
+
+def _unanswered(explanations: Explanations, limits: Limits) -> dict[str, Any]:
+    """The first cases without a proved answer."""
+    open_codes = [STATUSES.index(s) for s in (Status.UNREACHABLE, Status.NOT_CREDIBLE, Status.BUDGET)]
+    rows = np.flatnonzero(np.isin(explanations.answers.status, open_codes))
+    shown = [explanations[int(row)] for row in rows[: limits.listed]]
+    return {
+        "rows": [
+            (_clip(str(a.label), limits.text), a.status.value, _clip(str(a), limits.sentence)) for a in shown
+        ],
+        "hidden": len(rows) - len(shown),
+    }

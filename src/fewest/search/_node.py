@@ -1,0 +1,323 @@
+"""What a search node is made of: the residual polynomial, its optimistic gains, and the sets kept so far.
+
+The bound: positive monomials are dropped, each negative one is charged wholly to its currently weakest member, and of
+the monomials of degree d charged to a unit no more count than fit into the picks left, C(picks - 1, d - 1).
+"""
+
+from __future__ import annotations
+
+import math
+
+from fewest.search._work import (
+    BEGIN,
+    BEST_COST,
+    BIT,
+    CHOSEN,
+    CONSTANT,
+    COST,
+    DEGREE,
+    DISTANCE,
+    END,
+    FAR,
+    KEPT,
+    KEPT_FAR,
+    KEPT_SCORE,
+    MARK,
+    MARKED,
+    MAX_STACK,
+    MAX_STACK_MEMBERS,
+    MET,
+    N_BANNED,
+    N_FORBIDDEN,
+    N_FREE,
+    N_IMPLIES,
+    PICKS,
+    SPENT,
+    STAMP,
+    inner,
+)
+
+SAME = 1e-9  # costs this close (relatively) are equal
+_SLACK = 1e-11  # of distances: beyond it the rounded values differ
+
+
+@inner()
+def rounded(value):  # type: ignore[no-untyped-def]
+    """Round to 12 significant decimals."""
+    size = abs(value)
+    if not size > 1e-290 or size > 1e290:
+        return 0.0 if size <= 1e-290 else value
+    power = 11.0 - math.floor(math.log10(size))
+    up, down = 10.0 ** max(power, 0.0), 10.0 ** max(-power, 0.0)
+    scaled = value / down * up
+    whole = math.floor(scaled)
+    rest = scaled - whole
+    if rest > 0.5 or (rest == 0.5 and whole % 2 == 1):
+        whole += 1.0
+    return whole / up * down
+
+
+@inner()
+def order_of(a, b):  # type: ignore[no-untyped-def]
+    """-1, 0 or 1 as a is less than, equal to or more than b after rounding."""
+    if a != b and abs(a - b) <= _SLACK * max(abs(a), abs(b)):
+        a, b = rounded(a), rounded(b)
+    return -1 if a < b else (1 if a > b else 0)
+
+
+@inner()
+def before(a, b, m):  # type: ignore[no-untyped-def]
+    """Whether the unit list of set a comes before that of set b."""
+    for u in range(m):
+        if a[u] != b[u]:
+            shorter = b if a[u] else a
+            for v in range(u + 1, m):
+                if shorter[v]:
+                    return a[u]
+            return not a[u]
+    return False
+
+
+@inner()
+def permitted(work, m):  # type: ignore[no-untyped-def]
+    """Whether the rules and the rejected sets let the candidate through; forbidden sets come first in ``banned``."""
+    member = work.kept[work.rank.shape[1]]
+    for i in range(work.tally[N_IMPLIES]):
+        if member[work.implies[i, 0]] and not member[work.implies[i, 1]]:
+            return False
+    for i in range(work.tally[N_BANNED]):
+        whole, only = True, True
+        for u in range(m):
+            whole = whole and (member[u] or not work.banned[i, u])
+            only = only and (work.banned[i, u] or not member[u])
+        if whole and (only or i < work.tally[N_FORBIDDEN]):
+            return False
+    return True
+
+
+@inner()
+def offer(work, m, n_picks, far, score, cost):  # type: ignore[no-untyped-def]
+    """Take the turned set ``picks[:n_picks]`` into the ranked list of cheapest sets, if it is permitted and belongs."""
+    kept = work.tally[KEPT]
+    room = work.rank.shape[1]
+    cheaper = kept > 0 and cost < work.rank[BEST_COST, 0] * (1 - SAME)
+    if kept == room and not cheaper and order_of(far, work.rank[KEPT_FAR, kept - 1]) > 0:
+        work.tally[MET] += 1
+        return
+    member = work.kept[room]
+    for u in range(m):
+        member[u] = False
+    for i in range(n_picks):
+        member[work.ids[PICKS, i]] = True
+    if not permitted(work, m):
+        return
+    if cheaper:
+        kept = 0
+        work.tally[MET] = 0
+    if kept == 0:
+        work.rank[BEST_COST, 0] = cost
+    work.tally[MET] += 1
+    at = kept
+    while at > 0:
+        order = order_of(far, work.rank[KEPT_FAR, at - 1])
+        if order == 0:
+            order = order_of(score, work.rank[KEPT_SCORE, at - 1])
+        if order > 0 or (order == 0 and not before(member, work.kept[at - 1], m)):
+            break
+        at -= 1
+    if at == room:
+        return
+    kept = min(kept + 1, room)
+    for i in range(kept - 1, at, -1):
+        work.rank[KEPT_FAR, i] = work.rank[KEPT_FAR, i - 1]
+        work.rank[KEPT_SCORE, i] = work.rank[KEPT_SCORE, i - 1]
+        for u in range(m):
+            work.kept[i, u] = work.kept[i - 1, u]
+    work.rank[KEPT_FAR, at] = far
+    work.rank[KEPT_SCORE, at] = score
+    for u in range(m):
+        work.kept[at, u] = member[u]
+    work.tally[KEPT] = kept
+
+
+@inner()
+def too_far(work, far):  # type: ignore[no-untyped-def]
+    """Whether sets at least this far cannot enter the list any more."""
+    kept = work.tally[KEPT]
+    if kept < work.rank.shape[1]:
+        return False
+    last = work.rank[KEPT_FAR, kept - 1]
+    return far > last + _SLACK * abs(last)
+
+
+@inner()
+def nearest(work, t, first, picks):  # type: ignore[no-untyped-def]
+    """Sum of the ``picks`` smallest distances among the free units of depth t from position ``first`` on."""
+    total, taken = 0.0, 0
+    small = work.charge[0, 0]  # scratch: overwritten by every use
+    for i in range(first, work.at[N_FREE, t]):
+        far = work.per[DISTANCE, work.order[t, i]]
+        if taken == picks and far >= small[taken - 1]:
+            continue
+        j = taken if taken < picks else taken - 1
+        while j > 0 and small[j - 1] > far:
+            small[j] = small[j - 1]
+            j -= 1
+        small[j] = far
+        taken = min(taken + 1, picks)
+    for j in range(taken):
+        total += small[j]
+    return total
+
+
+@inner()
+def gains(work, t, picks):  # type: ignore[no-untyped-def]
+    """Fill ``gain[t]`` (by local id): a lower bound on what each free unit adds when at most ``picks`` are flipped."""
+    gain, top = work.gain[t], min(picks, work.charge.shape[2] - 1, work.tally[DEGREE])
+    for i in range(work.at[N_FREE, t]):
+        u = work.order[t, i]
+        gain[u] = work.lin[t, u]
+        for d in range(top + 1):
+            work.charge[0, u, d] = 0.0
+            work.charge[1, u, d] = 0.0
+    for i in range(work.at[BEGIN, t], work.at[END, t]):
+        weight = work.weight[i]
+        if weight >= 0.0:
+            continue
+        first, last = work.begin[i], work.begin[i + 1]
+        d = last - first
+        if d > picks:
+            continue
+        weakest = work.units[first]
+        for j in range(first + 1, last):
+            if gain[work.units[j]] > gain[weakest]:
+                weakest = work.units[j]
+        if d >= work.charge.shape[2]:
+            gain[weakest] += weight
+            continue
+        fit = 1.0
+        for j in range(1, d):
+            fit = fit * (picks - j) / j
+        before_ = max(work.charge[0, weakest, d], fit * work.charge[1, weakest, d])
+        work.charge[0, weakest, d] += weight
+        work.charge[1, weakest, d] = min(work.charge[1, weakest, d], weight)
+        gain[weakest] += max(work.charge[0, weakest, d], fit * work.charge[1, weakest, d]) - before_
+
+
+@inner()
+def sort_free(work, t, by_ratio):  # type: ignore[no-untyped-def]
+    """Order the free units of depth t by gain, or by gain per cost; most helpful first."""
+    order, gain, n = work.order[t], work.gain[t], work.at[N_FREE, t]
+    step = 1
+    while step < n // 3:
+        step = 3 * step + 1
+    while step > 0:
+        for i in range(step, n):
+            u = order[i]
+            value = gain[u] / work.per[COST, u] if by_ratio else gain[u]
+            j = i
+            while j >= step:
+                v = order[j - step]
+                other = gain[v] / work.per[COST, v] if by_ratio else gain[v]
+                if not (other > value or (other == value and v > u)):
+                    break
+                order[j] = v
+                j -= step
+            order[j] = u
+        step //= 3
+
+
+@inner()
+def descend(work, t, place, picks):  # type: ignore[no-untyped-def]
+    """Make depth t + 1: the unit at ``place`` is flipped, those before it are kept, ``picks`` flips remain.
+
+    Returns False when the stack is full. Equal residual monomials are netted when their keys tell them apart.
+    """
+    flip = work.order[t, place]
+    child = t + 1
+    work.tally[MARK] += 1
+    mark = work.tally[MARK]
+    n = 0
+    for i in range(place + 1, work.at[N_FREE, t]):
+        u = work.order[t, i]
+        work.order[child, n] = u
+        work.lin[child, u] = work.lin[t, u]
+        work.ids[MARKED, u] = mark
+        n += 1
+    work.at[N_FREE, child] = n
+    work.sum[CONSTANT, child] = work.sum[CONSTANT, t] + work.lin[t, flip]
+    work.sum[SPENT, child] = work.sum[SPENT, t] + work.per[COST, flip]
+    work.sum[FAR, child] = work.sum[FAR, t] + work.per[DISTANCE, flip]
+    work.at[CHOSEN, t] = flip
+    begin = work.at[END, t]
+    out, top = begin, work.begin[begin]
+    for i in range(work.at[BEGIN, t], work.at[END, t]):
+        first, last = work.begin[i], work.begin[i + 1]
+        if last - first > picks + 1:
+            continue
+        if out + 1 >= MAX_STACK or top + last - first > MAX_STACK_MEMBERS:
+            return False
+        at = top
+        free = True
+        for j in range(first, last):
+            u = work.units[j]
+            if u == flip:
+                continue
+            if work.ids[MARKED, u] != mark:
+                free = False
+                break
+            work.units[at] = u
+            at += 1
+        size = at - top
+        if not free or size > picks:
+            continue
+        if size == 1:
+            work.lin[child, work.units[top]] += work.weight[i]
+            continue
+        work.weight[out] = work.weight[i]
+        work.key[out] = work.key[i] ^ (work.ids[BIT, flip] if size < last - first else 0)
+        out += 1
+        top = at
+        work.begin[out] = top
+    work.at[BEGIN, child] = begin
+    work.at[END, child] = out
+    if picks > 2 and work.ids[BIT, work.ids[BIT].shape[0] - 1] == 1:
+        net(work, child)
+    return True
+
+
+@inner()
+def net(work, t):  # type: ignore[no-untyped-def]
+    """Add up equal monomials of depth t; their keys are exact (one bit per unit)."""
+    begin, end = work.at[BEGIN, t], work.at[END, t]
+    bits = 6
+    while (1 << bits) < 2 * (end - begin):
+        bits += 1
+    if (1 << bits) > work.table.shape[1]:
+        return
+    work.tally[STAMP] += 1
+    stamp = work.tally[STAMP]
+    out, top = begin, work.begin[begin]
+    for i in range(begin, end):
+        key = work.key[i]
+        slot = ((key * -7046029254386353131) >> (63 - bits)) & ((1 << bits) - 1)
+        term = -1
+        while work.table[1, slot] == stamp:
+            if work.key[work.table[0, slot]] == key:
+                term = work.table[0, slot]
+                break
+            slot = (slot + 1) & ((1 << bits) - 1)
+        if term >= 0:
+            work.weight[term] += work.weight[i]
+            continue
+        work.table[1, slot] = stamp
+        work.table[0, slot] = out
+        first, last = work.begin[i], work.begin[i + 1]
+        work.key[out] = key
+        work.weight[out] = work.weight[i]
+        for j in range(first, last):
+            work.units[top] = work.units[j]
+            top += 1
+        out += 1
+        work.begin[out] = top
+    work.at[END, t] = out

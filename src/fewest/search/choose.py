@@ -1,0 +1,72 @@
+"""Pick the search that fits the model's structure; all have the same signature and the same words."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import numpy.typing as npt
+
+from fewest.search.problem import Floats, Found, Problem
+from fewest.structure.base import Additive, Composite, Ensemble, Network, Opaque, Structure
+
+Scorer = Callable[[npt.NDArray[np.int64], npt.NDArray[np.bool_]], Floats]
+
+
+def strategy_name(structure: Structure | Opaque) -> str:
+    """The strategy a structure is searched with, as `Proof` names it."""
+    if isinstance(structure, Additive):
+        return "additive"
+    if isinstance(structure, Ensemble):
+        return "ensemble"
+    if isinstance(structure, Network):
+        return "network"
+    return "levelwise"
+
+
+def solve(
+    structure: Structure | Opaque, problem: Problem, own_score: Scorer, own_tolerance: float, threads: int = 1
+) -> Found:
+    """Search all cubes of a problem exactly.
+
+    Parameters
+    ----------
+    structure : Structure or Opaque
+        What is known of the model's inside.
+    problem : Problem
+    own_score : callable
+        (cubes, moved) -> signed scores through the user's own model, for structures that cannot be searched.
+    own_tolerance : float
+        Band in which those scores do not decide.
+    threads : int
+        Cubes are shared out among this many threads; the answers do not depend on it.
+    """
+    if isinstance(structure, Additive):
+        from fewest.search import additive
+
+        return additive.solve(structure, problem, threads)
+    if isinstance(structure, Ensemble):
+        from fewest.search import ensemble
+
+        return ensemble.solve(structure, problem, threads)
+    if isinstance(structure, Network):
+        from fewest.search import network
+
+        return network.solve(structure, problem, threads)
+    from fewest.search import levelwise
+
+    if isinstance(structure, Composite):
+        return levelwise.solve(mixing_scorer(structure, problem), problem, structure.reading.tolerance)
+    return levelwise.solve(own_score, problem, own_tolerance)
+
+
+def mixing_scorer(structure: Structure, problem: Problem) -> Scorer:
+    """Signed scores of vertices by the structure's own arithmetic on mixed prepared rows."""
+    reads_unit = problem.unit_of >= 0
+
+    def score(cubes: npt.NDArray[np.int64], moved: npt.NDArray[np.bool_]) -> Floats:
+        from_goal = np.where(reads_unit, moved[:, problem.unit_of], False)
+        rows = np.where(from_goal, problem.goal[problem.goal_of[cubes]], problem.start[cubes])
+        return np.asarray(problem.sign * (structure.raw(rows) - structure.reading.cut))
+
+    return score

@@ -1,0 +1,273 @@
+"""One part of a table, from raw rows to verified answers: score, search, let the model confirm, search again if not."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from fewest.closeness import feature_distances
+from fewest.constraints import Constraints, Units
+from fewest.decision import Decision, Verdicts
+from fewest.explanation import STATUSES, Status
+from fewest.explanations import Answers
+from fewest.inside import Inside
+from fewest.references.base import References
+from fewest.schema import Schema
+from fewest.search import Budget, Found, Outcome, Problem, solve
+from fewest.structure import Opaque
+from fewest.verification import Vertices
+
+Rows = npt.NDArray[np.int64]
+Bools = npt.NDArray[np.bool_]
+Floats = npt.NDArray[np.float64]
+
+REJECTIONS = 12  # after so many sets that the model does not confirm, the model's own scores are searched instead
+OWN_ROUNDS = 64
+CODE = {status: np.int8(k) for k, status in enumerate(STATUSES)}
+
+
+@dataclass(frozen=True)
+class Task:
+    """What is the same for all parts of a table."""
+
+    decision: Decision
+    references: References
+    constraints: Constraints
+    units: Units
+    weights: Floats | None
+    inside: Inside
+    sign: int
+    nodes: int
+    own_nodes: int
+    own_tolerance: float
+    deadline: float
+    alternatives: int
+    threads: int
+
+    @property
+    def schema(self) -> Schema:
+        """The features spoken of."""
+        return self.references.schema
+
+
+@dataclass
+class Attempt:
+    """The cubes of some cases towards one reference each, with what is needed to search and to verify them."""
+
+    problem: Problem
+    vertices: Vertices
+    differs: Bools
+    units: Units
+    found: Found
+    score_after: Floats
+    own: Bools
+
+    def features(self, cubes: Rows, moved: Bools) -> Bools:
+        """Features that sets of units change."""
+        return self.units.features(moved, self.differs[cubes])
+
+    def own_score(self, cubes: Rows, moved: Bools) -> Floats:
+        """Signed scores of vertices by the user's own model."""
+        return self.vertices.signed(cubes, self.features(cubes, moved))
+
+
+def answer(task: Task, frame: pd.DataFrame) -> Answers:
+    """Verified answers for a part of the table."""
+    verdicts, prepared = _score(task, frame)
+    answers = Answers.blank(len(frame), len(task.schema))
+    answers.score[:] = verdicts.score
+    rows = np.flatnonzero(verdicts.positive)
+    if len(rows) == 0:
+        return answers
+    answers.status[rows] = CODE[Status.UNREACHABLE]
+    candidates = task.references.candidates(frame.iloc[rows])
+    answers.reference[rows] = candidates[:, 0]
+    goals = task.inside.prepare(task.inside.encoding.transform(task.references.frame)) if prepared is not None else None
+    best = np.full(len(rows), np.inf)
+    lower = np.full(len(rows), np.inf)
+    for k in range(candidates.shape[1]):
+        limit = np.minimum(task.constraints.most, best - _least_step(task, best))
+        todo = np.flatnonzero(limit >= _cheapest(task))
+        if len(todo) == 0:
+            break
+        attempt = _set_up(
+            task, frame.iloc[rows[todo]], candidates[todo, k], limit[todo], _take(prepared, rows[todo]), goals
+        )
+        _search(task, attempt)
+        better = attempt.found.known
+        np.minimum(lower[todo], attempt.found.lower, out=attempt.found.lower)
+        lower[todo] = attempt.found.lower
+        best[todo] = np.where(better, attempt.found.cost, best[todo])
+        _write(task, answers, rows[todo], candidates[todo, k], attempt)
+    return _close(answers, rows, best, np.maximum(lower, _cheapest(task)))
+
+
+def _take(prepared: Floats | None, rows: Rows) -> Floats | None:
+    return None if prepared is None else prepared[rows]
+
+
+def _least_step(task: Task, best: Floats) -> Floats:
+    """How much less a later reference must cost to be preferred to a nearer one."""
+    if task.weights is None:
+        return np.ones_like(best)
+    return 1e-9 * np.where(np.isfinite(best), np.maximum(1.0, best), 1.0)
+
+
+def _cheapest(task: Task) -> float:
+    return 1.0 if task.weights is None else float(task.weights.min())
+
+
+def _score(task: Task, frame: pd.DataFrame) -> tuple[Verdicts, Floats | None]:
+    """Verdicts on the cases and their prepared rows; transformers run once."""
+    if isinstance(task.inside.structure, Opaque):
+        return task.decision.verdicts(frame), None
+    encoding = task.inside.encoding
+    model_input = encoding.transform(frame)
+    scores, precision = task.decision.call(model_input, frame, encoding.final)
+    return task.decision.settle(scores, precision, frame), task.inside.prepare(model_input)
+
+
+def _set_up(
+    task: Task, cases: pd.DataFrame, goal_of: npt.NDArray[np.int32], limit: Floats, prepared: Floats | None,
+    goals: Floats | None,
+) -> Attempt:  # fmt: skip
+    """The hypercubes of cases towards their references."""
+    references, schema, units = task.references.frame, task.schema, task.units
+    distance = feature_distances(schema, cases, references, goal_of)
+    differs = distance > 0
+    if len(task.constraints):
+        permitted = task.constraints.permitted(schema, cases, references.iloc[goal_of].set_index(cases.index))
+    else:
+        permitted = np.ones_like(differs)
+    n = len(cases)
+    start = np.empty((n, 0)) if prepared is None else prepared
+    goal = np.empty((len(references), 0)) if goals is None else goals
+    start_frame, goal_frame, towards = cases, references, goal_of
+    if task.sign < 0:
+        start, goal, towards = goal[goal_of], start, np.arange(n, dtype=np.int32)
+        start_frame, goal_frame = references.iloc[goal_of].set_index(cases.index), cases
+    weighted = task.weights is not None or not units.trivial
+    weights = np.ones(len(schema)) if task.weights is None else task.weights
+    opaque = isinstance(task.inside.structure, Opaque)
+    feature_of = task.inside.feature_of()
+    problem = Problem(
+        start=np.ascontiguousarray(start),
+        goal=np.ascontiguousarray(goal),
+        goal_of=towards,
+        unit_of=np.where(feature_of >= 0, units.unit_of[feature_of], -1).astype(np.int32),
+        movable=units.movable(differs, permitted),
+        distance=distance if units.trivial else units.total(distance, differs),
+        limit=limit,
+        cost=units.total(weights, differs) if weighted else None,
+        sign=task.sign,
+        rules=units.rules,
+        all_sets=task.alternatives,
+        budget=Budget(task.own_nodes if opaque else task.nodes, task.deadline),
+    )
+    vertices = Vertices(task.decision, schema, start_frame, goal_frame, towards, task.sign)
+    return Attempt(problem, vertices, differs, units, Found.blank(problem), np.full(n, np.nan), np.zeros(n, dtype=bool))
+
+
+def _search(task: Task, attempt: Attempt) -> None:
+    """Search until the user's own model confirms every answer; sets it does not confirm are never returned."""
+    problem, found = attempt.problem, attempt.found
+    structure = task.inside.structure
+    pending = np.arange(problem.n_cubes)
+    rejected: dict[int, Bools] = {}
+    for turn in range(REJECTIONS + OWN_ROUNDS):
+        inside = structure if turn < REJECTIONS else Opaque("the model's own scores decide near ties")
+        part = problem.take(pending, {k: rejected[c] for k, c in enumerate(pending.tolist()) if c in rejected})
+        if turn >= REJECTIONS:
+            part = replace(part, budget=Budget(task.own_nodes, task.deadline))
+            attempt.own[pending] = True
+        cubes = pending
+
+        def own_score(local: Rows, moved: Bools, cubes: Rows = cubes) -> Floats:
+            return attempt.own_score(cubes[local], moved)
+
+        found.put(pending, solve(inside, part, own_score, task.own_tolerance, task.threads))
+        refused = _confirm(attempt, pending)
+        for cube in refused.tolist():
+            earlier = rejected.get(cube, np.zeros((0, problem.n_units), dtype=bool))
+            rejected[cube] = np.vstack([earlier, found.moved[cube]])
+        stopped = refused[found.outcome[refused] == Outcome.STOPPED]
+        _forget(found, stopped)
+        pending = refused[found.outcome[refused] == Outcome.FOUND]
+        if len(pending) == 0:
+            break
+    found.outcome[pending] = Outcome.STOPPED
+    _forget(found, pending)
+    if problem.all_sets:
+        _confirm_sets(attempt)
+
+
+def _forget(found: Found, cubes: Rows) -> None:
+    """Drop sets that the model did not confirm."""
+    found.known[cubes] = False
+    found.moved[cubes] = False
+    found.cost[cubes] = np.nan
+
+
+def _confirm(attempt: Attempt, cubes: Rows) -> Rows:
+    """Score the sets found with the user's own model; the cubes whose set does not turn it."""
+    cubes = cubes[attempt.found.known[cubes]]
+    if len(cubes) == 0:
+        return cubes
+    verdicts = attempt.vertices.verdicts(cubes, attempt.features(cubes, attempt.found.moved[cubes]))
+    attempt.score_after[cubes] = verdicts.score
+    return np.asarray(cubes[~attempt.vertices.turned(verdicts)])
+
+
+def _confirm_sets(attempt: Attempt) -> None:
+    """Keep only those alternatives that turn the user's own model."""
+    found = attempt.found
+    if found.sets is None:
+        return
+    cubes = np.repeat(np.arange(len(found.sets)), [len(sets) for sets in found.sets])
+    if len(cubes) == 0:
+        return
+    moved = np.concatenate(found.sets)
+    turned = attempt.vertices.turned(attempt.vertices.verdicts(cubes, attempt.features(cubes, moved)))
+    found.sets = [moved[(cubes == cube) & turned] for cube in range(len(found.sets))]
+
+
+def _write(task: Task, answers: Answers, rows: Rows, goal_of: npt.NDArray[np.int32], attempt: Attempt) -> None:
+    """Enter what this attempt found where it is better than what stands there."""
+    found = attempt.found
+    answers.nodes[rows] += found.nodes
+    ended = found.outcome == Outcome.STOPPED
+    answers.status[rows[ended]] = CODE[Status.BUDGET]
+    hit = np.flatnonzero(found.known)
+    if len(hit) == 0:
+        return
+    features = attempt.features(hit, found.moved[hit])
+    into = rows[hit]
+    answers.moved[into] = features
+    answers.reference[into] = goal_of[hit]
+    answers.score_after[into] = attempt.score_after[hit]
+    answers.cost[into] = found.cost[hit]
+    answers.strategy[into] = attempt.own[hit]
+    numeric = np.array([feature.is_numeric for feature in task.schema.features])
+    far = feature_distances(task.schema, attempt.vertices.start.iloc[hit], attempt.vertices.goal,
+                            attempt.vertices.goal_of[hit])  # fmt: skip
+    answers.l_inf[into] = np.where(features & numeric, far, 0.0).max(axis=1)
+    if found.sets is not None:
+        for cube, row in zip(hit.tolist(), into.tolist(), strict=True):
+            sets = np.full((len(found.sets[cube]),), cube)
+            answers.alternatives[row] = attempt.features(sets, found.sets[cube])
+
+
+def _close(answers: Answers, rows: Rows, best: Floats, lower: Floats) -> Answers:
+    """Turn costs and bounds into statuses: an answer at its lower bound is proved, whatever else was stopped."""
+    reached = np.isfinite(best)
+    target = np.where(reached, best, 0.0)
+    proved = reached & (lower >= target - 1e-9 * np.maximum(1.0, target))
+    answers.lower[rows] = np.where(reached, np.minimum(lower, best), lower)
+    answers.proved[rows[proved]] = True
+    answers.status[rows[proved]] = CODE[Status.EXPLAINED]
+    answers.status[rows[reached & ~proved]] = CODE[Status.BUDGET]
+    answers.proved[rows[~reached & (answers.status[rows] == CODE[Status.UNREACHABLE])]] = True
+    return answers

@@ -1,0 +1,97 @@
+import json
+from pathlib import Path
+
+import pytest
+
+from fewest.cli import _doctor, main
+
+
+@pytest.mark.parametrize("model", ["logistic", "boosted", "mlp"])
+def test_demo_writes_three_files_and_prints_figures_and_a_sentence(
+    model: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = tmp_path / "new" / "run"
+    assert main(["demo", "--out", str(folder), "--model", model]) == 0
+    printed = capsys.readouterr()
+    assert {file.name for file in folder.iterdir()} == {"report.html", "explanations.json", "explanations.csv"}
+    assert "decided against" in printed.out
+    assert "the model would have predicted good (bad: " in printed.out
+    assert f"Open {folder / 'report.html'}" in printed.out
+    assert "1,000/1,000" in printed.err
+    answers = json.loads((folder / "explanations.json").read_text())
+    assert answers["format"] == 1
+    assert answers["counts"]["EXPLAINED"] > 100
+    assert answers["counts"]["BUDGET"] == 0
+
+
+def test_demo_goes_to_its_default_folder_and_can_run_twice(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert main(["demo", "--json"]) == 0
+    first = json.loads(capsys.readouterr().out)
+    assert main(["demo", "--json"]) == 0
+    second = json.loads(capsys.readouterr().out)
+    assert (tmp_path / "demo-run" / "report.html").is_file()
+    assert first["sentence"] == second["sentence"]
+    assert first["summary"]["explained"] == second["summary"]["explained"]
+
+
+def test_demo_refuses_a_file_as_folder(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "file").write_text("")
+    assert main(["demo", "--out", str(tmp_path / "file")]) == 2
+
+
+def test_doctor_is_content_here(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.delenv("FEWEST_DATA", raising=False)
+    assert main(["doctor"]) == 0
+    printed = capsys.readouterr().out
+    for word in ("python", "numpy", "compiled kernels", "threads", "self-test", "all answers right"):
+        assert word in printed
+
+
+def test_doctor_tells_machines_the_same(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["doctor", "--json"]) == 0
+    report = json.loads(capsys.readouterr().out)
+    assert report["ok"] is True
+    assert {check["name"] for check in report["checks"]} >= {"fewest", "self-test", "data"}
+
+
+def test_doctor_fails_when_an_answer_is_wrong(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(_doctor, "_mistakes", lambda: 2)
+    assert main(["doctor"]) == 1
+    assert "FAIL  self-test" in capsys.readouterr().out
+
+
+def test_the_self_test_counts_a_wrong_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Negative control: an explainer that adds a feature is caught."""
+    from fewest import explainer
+
+    real = explainer.answer
+
+    def spoiled(*arguments: object) -> object:
+        answers = real(*arguments)  # type: ignore[arg-type]
+        answers.moved[answers.moved.any(axis=1)] = True
+        return answers
+
+    monkeypatch.setattr(explainer, "answer", spoiled)
+    assert _doctor._mistakes() > 0
+
+
+def test_doctor_survives_a_broken_search_and_a_wrong_data_folder(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def fail() -> int:
+        raise RuntimeError("no kernel")
+
+    monkeypatch.setattr(_doctor, "_mistakes", fail)
+    monkeypatch.setenv("FEWEST_DATA", str(tmp_path))
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path / "file" / "cache"))
+    assert main(["doctor", "--json"]) == 1
+    checks = {check["name"]: check for check in json.loads(capsys.readouterr().out)["checks"]}
+    assert checks["self-test"]["detail"] == "RuntimeError: no kernel"
+    assert checks["data"]["ok"] is False
+    assert checks["compiled kernels"]["ok"] is False

@@ -1,0 +1,73 @@
+import sys
+from pathlib import Path
+
+import pytest
+
+from fewest.cli import _files
+from fewest.cli._text import clean, progress
+
+
+def test_a_file_appears_whole_with_the_usual_rights(tmp_path: Path) -> None:
+    _files.write_text(tmp_path / "a.txt", "über\n")
+    (tmp_path / "b.txt").write_text("")
+    assert (tmp_path / "a.txt").read_bytes() == "über\n".encode()
+    assert (tmp_path / "a.txt").stat().st_mode == (tmp_path / "b.txt").stat().st_mode
+
+
+def test_when_writing_fails_the_old_file_stays_and_nothing_is_left_beside_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "a.txt"
+    path.write_text("old")
+
+    def full(_: int) -> None:
+        raise OSError("disk full")
+
+    monkeypatch.setattr(_files.os, "fsync", full)
+    with pytest.raises(OSError, match="disk full"):
+        _files.write_text(path, "new")
+    assert path.read_text() == "old"
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_the_file_is_moved_into_place_in_one_step(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "a.txt"
+    path.write_text("old")
+    seen = []
+    real = _files.os.replace
+
+    def watch(source: Path, goal: Path) -> None:
+        seen.append((goal.read_text(), Path(source).read_text()))
+        real(source, goal)
+
+    monkeypatch.setattr(_files.os, "replace", watch)
+    _files.write_text(path, "new")
+    assert seen == [("old", "new")]
+    assert path.read_text() == "new"
+
+
+def test_progress_away_from_a_terminal_is_a_line_per_tenth(capsys: pytest.CaptureFixture[str]) -> None:
+    with progress("explaining") as advance:
+        for done in range(1, 1001):
+            advance(done, 1000)
+    printed = capsys.readouterr()
+    assert printed.out == ""
+    assert len(printed.err.splitlines()) == 10
+    assert printed.err.splitlines()[-1] == "explaining  1,000/1,000  100 %"
+
+
+def test_progress_on_a_terminal_is_a_bar_on_stderr(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
+    monkeypatch.setenv("NO_COLOR", "1")
+    monkeypatch.setenv("TERM", "xterm")
+    with progress("explaining") as advance:
+        advance(5, 10)
+    printed = capsys.readouterr()
+    assert printed.out == ""
+    assert "\x1b[3" not in printed.err
+
+
+def test_control_characters_never_reach_the_terminal() -> None:
+    assert clean("a\x07b\x1b]0;c\r\n") == "a?b?]0;c?\n"

@@ -1,0 +1,56 @@
+"""The paper's data and models against a plain search, level by level, on the user's own model."""
+
+from __future__ import annotations
+
+from itertools import combinations
+
+import pandas as pd
+import pytest
+
+import fewest as fw
+from fewest import checks
+from fewest.benchmarking import subjects
+
+KINDS = ("l2lr", "l1lr", "gbdt", "mlp", "histgb", "xgboost", "lightgbm", "forest8")
+CASES = 45
+LARGEST = 4  # levels the plain search can afford
+
+
+def levels(
+    decision: fw.Decision, schema: fw.Schema, case: pd.DataFrame, goal: pd.DataFrame, size: int
+) -> list[set[str]]:
+    """All sets of a size that turn the model, asked in one batch of plainly built rows."""
+    names = [f.name for f in schema.features if case[f.columns[0]].iloc[0] != goal[f.columns[0]].iloc[0]]
+    sets = [set(chosen) for chosen in combinations(names, size)]
+    if not sets:
+        return []
+    rows = {
+        name: pd.Series([(goal if name in chosen else case)[name].iloc[0] for chosen in sets], dtype=case[name].dtype)
+        for name in schema.names
+    }
+    turned = decision.score(pd.DataFrame(rows)) < decision.cut
+    return [chosen for chosen, is_turned in zip(sets, turned, strict=True) if is_turned]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("name", ["german", "compas", "adult", "headline"])
+def test_answers_on_the_papers_data_are_smallest(name: str, kind: str) -> None:
+    if name != "german" and subjects.data_folder() is None:
+        pytest.skip("the paper's data are not beside this clone (FEWEST_DATA)")
+    if kind in ("xgboost", "lightgbm"):
+        pytest.importorskip(kind)
+    subject = subjects.subject(name, kind)
+    cases = subject.cases.iloc[:CASES]
+    out = subject.explainer(unseen="allow").explain(cases)
+    assert out.strategies[0] != "levelwise", "the model was not read"
+    assert checks.check_turns(out) == out.counts()["EXPLAINED"]
+    schema, goal = subject.references.schema, subject.references.frame
+    for answer in out:
+        case = cases.iloc[[answer.row]]
+        most = LARGEST if answer.sev is None else min(answer.sev, LARGEST)
+        for size in range(1, most + 1):
+            found = levels(subject.decision, schema, case, goal, size)
+            if size == answer.sev:
+                assert {change.feature for change in answer.changes} in found
+            else:
+                assert not found

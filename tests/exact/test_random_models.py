@@ -1,0 +1,43 @@
+"""Every structure against brute force on the user's own model: random models, constraints, weights, both directions."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import random_models as rm
+
+from fewest import checks
+
+SETTINGS = {
+    "boolean functions": (rm.boolean_function, 2600),
+    "linear": (rm.linear, 900),
+    "tree ensembles": (rm.tree_ensemble, 900),
+    "networks": (rm.network, 400),
+    "hist gradient": (rm.hist_gradient, 120),
+    "kernel machines": (rm.kernel_machine, 120),
+    "calibrated": (rm.calibrated, 60),
+    "xgboost": (rm.xgboost, 120),
+    "lightgbm": (rm.lightgbm, 120),
+}
+BLOCKS = 4
+
+
+@pytest.mark.parametrize("block", range(BLOCKS))
+@pytest.mark.parametrize("name", SETTINGS)
+def test_the_engine_agrees_with_brute_force(name: str, block: int) -> None:
+    if name in ("xgboost", "lightgbm"):
+        pytest.importorskip(name)
+    make, count = SETTINGS[name]
+    queries = 0
+    for seed in range(block, count, BLOCKS):
+        random = np.random.default_rng([seed, len(name)])
+        setting = make(random)
+        explainer = rm.random_explainer(random, setting)
+        out = explainer.explain(setting.cases, alternatives=200)
+        checks.check_turns(out)
+        queries += checks.check_exact(explainer, out)
+    assert queries >= count // BLOCKS // 2
+
+
+def test_there_are_enough_random_models() -> None:
+    assert sum(count for _, count in SETTINGS.values()) >= 5_000

@@ -1,0 +1,308 @@
+"""Negative controls: each broken twin of the engine must be caught by the same checks that the engine passes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+import random_models as rm
+
+import fewest as fw
+from fewest import checks, closeness, constraints, decision, explainer, solving
+from fewest.errors import FewestError
+from fewest.search import Found, Outcome, Problem
+from fewest.structure import base
+
+MAKERS = (rm.boolean_function, rm.linear, rm.tree_ensemble)
+
+
+def settings(count: int) -> Iterator[tuple[np.random.Generator, rm.Setting]]:
+    for seed in range(count):
+        random = np.random.default_rng([seed, 77])
+        yield random, MAKERS[seed % len(MAKERS)](random)
+
+
+def run_checks(count: int = 90, options: Callable[..., dict[str, Any]] | None = None) -> None:
+    """The engine's own acceptance: as in test_random_models, on a smaller sample."""
+    for random, setting in settings(count):
+        if options is None:
+            subject = rm.random_explainer(random, setting)
+        else:
+            subject = fw.Explainer(
+                setting.decision, setting.references, threads=1, **options(random, setting.references.schema)
+            )
+        out = subject.explain(setting.cases, alternatives=200)
+        checks.check_turns(out)
+        checks.check_exact(subject, out)
+
+
+def caught(run: Callable[[], None] = run_checks) -> bool:
+    try:
+        run()
+    except FewestError:
+        return True
+    return False
+
+
+def twin_of_solve(monkeypatch: pytest.MonkeyPatch, change: Callable[[Problem, Found], None],
+                  before: Callable[[Problem], Problem] = lambda problem: problem) -> None:  # fmt: skip
+    honest = solving.solve
+
+    def solve(structure: Any, problem: Problem, own_score: Any, near: float, threads: int = 1) -> Found:
+        found = honest(structure, before(problem), own_score, near, threads)
+        change(problem, found)
+        return found
+
+    monkeypatch.setattr(solving, "solve", solve)
+
+
+def nothing(problem: Problem, found: Found) -> None:
+    """No change."""
+
+
+def test_the_engine_itself_passes() -> None:
+    run_checks()
+
+
+def test_a_set_that_is_one_too_large_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+    def pad(problem: Problem, found: Found) -> None:
+        for cube in np.flatnonzero(found.outcome == Outcome.FOUND):
+            spare = np.flatnonzero(problem.movable[cube] & ~found.moved[cube])
+            if len(spare):
+                found.moved[cube, spare[0]] = True
+
+    twin_of_solve(monkeypatch, pad)
+    assert caught()
+
+
+def test_an_off_by_one_bound_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+    def shift(problem: Problem, found: Found) -> None:
+        found.lower += 1
+        found.cost += 1
+
+    twin_of_solve(monkeypatch, shift)
+    assert caught()
+
+
+def test_a_search_that_begins_at_two_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+    def widen(problem: Problem) -> Problem:
+        singles = np.eye(problem.n_units, dtype=bool)
+        return replace(problem, rejected=dict.fromkeys(range(problem.n_cubes), singles))
+
+    twin_of_solve(monkeypatch, nothing, widen)
+    assert caught()
+
+
+def test_a_feature_that_is_never_tried_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+    def drop(problem: Problem) -> Problem:
+        movable = problem.movable.copy()
+        movable[:, 0] = False
+        return replace(problem, movable=movable)
+
+    twin_of_solve(monkeypatch, nothing, drop)
+    assert caught()
+
+
+def test_all_features_for_unreachable_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+    def all_features(problem: Problem, found: Found) -> None:
+        none = found.outcome == Outcome.NONE
+        found.outcome[none] = Outcome.FOUND
+        found.known[none] = True
+        found.moved[none] = problem.movable[none]
+        found.cost[none] = problem.movable[none].sum(axis=1)
+
+    twin_of_solve(monkeypatch, all_features)
+    monkeypatch.setattr(solving, "_confirm", lambda attempt, cubes: cubes[:0])
+    assert caught()
+
+
+def test_a_missing_alternative_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+    def shorten(problem: Problem, found: Found) -> None:
+        assert found.sets is not None
+        found.sets = [sets[:-1] if len(sets) > 1 else sets for sets in found.sets]
+
+    twin_of_solve(monkeypatch, shorten)
+    assert caught()
+
+
+def test_less_or_equal_for_less_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+    honest = decision.Decision.settle
+
+    def settle(self: fw.Decision, *args: Any) -> decision.Verdicts:
+        verdicts = honest(self, *args)
+        return decision.Verdicts(verdicts.score, verdicts.score > self.cut)
+
+    monkeypatch.setattr(decision.Decision, "settle", settle)
+    assert caught()
+
+
+def test_an_unverified_answer_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A wide tolerance band lets wrong sets through when nobody asks the model."""
+    honest = base.Additive.raw
+    monkeypatch.setattr(base.Additive, "raw", lambda self, Z: honest(self, Z))
+    monkeypatch.setattr(solving, "_confirm", lambda attempt, cubes: cubes[:0])
+
+    def loosen(problem: Problem, found: Found) -> None:
+        first = np.argmax(problem.movable, axis=1)
+        for cube in np.flatnonzero(found.outcome == Outcome.FOUND):
+            found.moved[cube] = False
+            found.moved[cube, first[cube]] = True
+            found.cost[cube] = found.lower[cube] = 1
+
+    twin_of_solve(monkeypatch, loosen)
+    assert caught()
+
+
+def test_the_wrong_reference_row_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two references: the search goes to the other one than the answer names."""
+
+    def run() -> None:
+        for random, setting in settings(40):
+            two = pd.concat([setting.references.frame, setting.cases.iloc[[0]]], ignore_index=True)
+            refs = fw.references.supplied(setting.decision, two, schema=setting.references.schema, on_positive="allow")
+            subject = fw.Explainer(setting.decision, refs, threads=1)
+            out = subject.explain(setting.cases)
+            checks.check_turns(out)
+            checks.check_exact(subject, out)
+            del random
+
+    run()
+    honest = solving._set_up
+
+    def shifted(task: Any, cases: Any, goal_of: Any, *rest: Any) -> Any:
+        return honest(task, cases, (1 - goal_of).astype(np.int32), *rest)
+
+    monkeypatch.setattr(solving, "_set_up", shifted)
+    assert caught(run)
+
+
+def test_a_stale_cache_of_the_reference_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The encoded reference of an earlier explainer is used again for a new one."""
+    honest = solving._set_up
+    kept: dict[int, np.ndarray] = {}
+
+    def stale(task: Any, cases: Any, goal_of: Any, limit: Any, prepared: Any, goals: Any) -> Any:
+        if goals is not None:
+            goals = kept.setdefault(goals.shape[1], goals)
+        return honest(task, cases, goal_of, limit, prepared, goals)
+
+    monkeypatch.setattr(solving, "_set_up", stale)
+    assert caught(lambda: run_checks(150))
+
+
+def one_hot_setting() -> tuple[fw.Decision, fw.Explainer, pd.DataFrame]:
+    from sklearn.linear_model import LogisticRegression
+
+    random = np.random.default_rng(3)
+    levels = random.integers(0, 4, 300)
+    X = pd.DataFrame(np.eye(4)[levels], columns=["own", "rent", "free", "other"])
+    X["debt"] = random.normal(size=300).round(1)
+    y = ((levels == 1) | (X["debt"] > 1)).astype(int)
+    model = fw.Decision(LogisticRegression(C=100).fit(X, y))
+    groups = {"housing": ["own", "rent", "free", "other"]}
+    refs = fw.references.single(model, X, y, groups=groups)
+    return model, fw.Explainer(model, refs, threads=1), X
+
+
+def test_a_split_one_hot_block_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Half of a one-hot block moves: the explanation would have two levels, or none."""
+    from fewest.encoding import Encoding
+
+    _, subject, X = one_hot_setting()
+    out = subject.explain(X.iloc[:60])
+    assert checks.check_turns(out) > 10
+    assert checks.check_exact(subject, out) > 10
+    honest = Encoding.read.__func__  # type: ignore[attr-defined]
+
+    def read(cls: Any, model: fw.Decision, schema: fw.Schema) -> Encoding:
+        found = honest(cls, model, schema)
+        split = found.feature_of.copy()
+        split[1] = split.max()
+        return replace(found, feature_of=split)
+
+    monkeypatch.setattr(Encoding, "read", classmethod(read))
+    with pytest.warns(fw.FewestWarning, match="do not belong to single features"):
+        subject.with_(threads=1).explain(X.iloc[:60])
+    monkeypatch.setattr(Encoding, "agrees", lambda *_: True)
+    monkeypatch.setattr("fewest.inside._doubt", lambda *_: None)
+
+    def run() -> None:
+        broken = subject.with_(threads=1)
+        checks.check_exact(broken, broken.explain(X.iloc[:60]))
+
+    assert caught(run)
+
+
+@pytest.mark.parametrize(
+    ("name", "owner", "broken"),
+    [
+        ("immutable", constraints.Immutable, lambda self, schema, start, goal: np.ones(len(start), dtype=bool)),
+        ("only", constraints.Only, lambda self, schema, start, goal: np.ones(len(start), dtype=bool)),
+        ("range", constraints.Range, lambda self, schema, start, goal: np.ones(len(start), dtype=bool)),
+    ],
+)
+def test_an_ignored_constraint_is_caught(monkeypatch: pytest.MonkeyPatch, name: str, owner: type, broken: Any) -> None:
+    """The twin ignores the constraint in the engine only; the oracle reads it honestly."""
+    honest = owner.permits  # type: ignore[attr-defined]
+    from fewest.constraints import Constraints
+
+    permitted = Constraints.permitted
+
+    def engine(task: Any, *rest: Any) -> Any:
+        monkeypatch.setattr(owner, "permits", broken)
+        try:
+            return set_up(task, *rest)
+        finally:
+            monkeypatch.setattr(owner, "permits", honest)
+
+    set_up = solving._set_up
+    monkeypatch.setattr(solving, "_set_up", engine)
+    assert permitted is Constraints.permitted
+    assert caught(lambda: run_checks(240)), name
+
+
+@pytest.mark.parametrize("kind", ["implies", "forbidden"])
+def test_an_ignored_set_rule_is_caught(monkeypatch: pytest.MonkeyPatch, kind: str) -> None:
+    def drop(problem: Problem) -> Problem:
+        empty = np.empty((0, 2), dtype=np.int32) if kind == "implies" else ()
+        return replace(problem, rules=replace(problem.rules, **{kind: empty}))
+
+    twin_of_solve(monkeypatch, nothing, drop)
+    assert caught(lambda: run_checks(240))
+
+
+def test_an_ignored_limit_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+    twin_of_solve(monkeypatch, nothing, lambda problem: replace(problem, limit=np.full_like(problem.limit, np.inf)))
+    assert caught(lambda: run_checks(240))
+
+
+def test_ignored_weights_are_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+    twin_of_solve(monkeypatch, nothing, lambda problem: replace(problem, cost=None))
+    assert caught()
+
+
+def test_the_farthest_instead_of_the_closest_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+    twin_of_solve(monkeypatch, nothing, lambda problem: replace(problem, distance=-problem.distance))
+    assert caught()
+
+
+def test_a_wrong_sign_in_sev_plus_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+    twin_of_solve(monkeypatch, nothing, lambda problem: replace(problem, sign=1))
+    assert caught(lambda: run_checks(120, lambda random, schema: {}) or run_checks(120))
+
+
+def test_a_difference_that_is_overlooked_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+    honest = closeness.feature_distances
+
+    def blind(schema: Any, start: Any, goal: Any, goal_of: Any) -> np.ndarray:
+        far = honest(schema, start, goal, goal_of)
+        far[far < 1.0] = 0.0
+        return far
+
+    monkeypatch.setattr(solving, "feature_distances", blind)
+    assert caught()
+    assert explainer.FewestWarning is fw.FewestWarning

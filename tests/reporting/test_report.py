@@ -1,0 +1,170 @@
+import re
+from html.parser import HTMLParser
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.linear_model import LogisticRegression
+
+import fewest as fw
+from fewest.reporting import _page, html
+from fewest.reporting._bars import bars, percent
+
+HOSTILE = '<script>alert("x")</script>'
+VOID = {"meta", "br", "img", "link"}
+
+
+class Checker(HTMLParser):
+    """Collects tags, and complains where they do not nest."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.tags: list[tuple[str, dict[str, str | None]]] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append((tag, dict(attrs)))
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open
+        assert self.open.pop() == tag
+
+
+def parse(page: str) -> Checker:
+    checker = Checker()
+    checker.feed(page)
+    checker.close()
+    assert checker.open == []
+    return checker
+
+
+def explanations(p: int = 4, n: int = 200, names: list[str] | None = None, **options: object) -> fw.Explanations:
+    random = np.random.default_rng(1)
+    X = pd.DataFrame(random.normal(size=(n, p)).round(2), columns=names or [f"f{j}" for j in range(p)])
+    y = (X.sum(axis=1) > 0).astype(int).to_numpy()
+    decision = fw.Decision(LogisticRegression().fit(X, y))
+    return fw.Explainer(decision, fw.references.single(decision, X, y), **options).explain(X)  # type: ignore[arg-type]
+
+
+def test_the_page_stands_alone_and_is_well_formed() -> None:
+    page = html(explanations(), title="A title")
+    tags = parse(page).tags
+    assert not {"script", "link", "img", "iframe", "object"} & {tag for tag, _ in tags}
+    assert not any(name.startswith("on") or name in ("src", "href") for _, attrs in tags for name in attrs)
+    assert "url(" not in page
+    assert "<title>A title</title>" in page
+    assert "prefers-color-scheme: dark" in page
+    assert "@media print" in page
+    assert page.count(_page.NOTE) == 2
+    assert len(page.encode()) < _page.MAX_BYTES
+
+
+def test_the_summary_sentence_counts_refusals_and_single_features() -> None:
+    out = explanations()
+    against = len(out) - out.counts()["ALREADY_NEGATIVE"]
+    share = (out.sev() == 1).sum() / against
+    expected = f"{against:,} of 200 cases were refused; for {percent(share)} one feature turns the decision."
+    assert _page.summary_sentence(out) == expected
+    assert expected in html(out)
+    assert "cases were predicted 1;" in html(out, verb="predicted 1")
+
+
+def test_charts_have_a_table_twin_with_the_same_figures() -> None:
+    out = explanations()
+    page = html(out)
+    svgs = re.findall(r"<svg.*?</svg>", page, flags=re.S)
+    assert len(svgs) == 2
+    sizes, counts = np.unique(out.sev(), return_counts=True)
+    for size, count in zip(sizes, counts, strict=True):
+        assert f">{count}</text>" in svgs[0]
+        assert re.search(rf"<td>{size} features?</td><td class=\"n\">{count}</td>", page)
+
+
+def test_hostile_names_values_and_titles_are_escaped() -> None:
+    random = np.random.default_rng(0)
+    X = pd.DataFrame({HOSTILE: random.choice([HOSTILE, "'\"&"], 60), "b": random.normal(size=60)}, index=[HOSTILE] * 60)
+    y = (X[HOSTILE] == HOSTILE).to_numpy().astype(int)
+
+    def score(rows: pd.DataFrame) -> np.ndarray:
+        return np.where(rows[HOSTILE] == HOSTILE, 0.9, 0.1)
+
+    decision = fw.Decision(score, positive=1)
+    references = fw.references.supplied(decision, X.iloc[[int(np.argmin(y))]], X=X, names=[HOSTILE])
+    out = fw.Explainer(decision, references).explain(X)
+    page = html(out, title=HOSTILE, verb=HOSTILE)
+    assert out.counts()["EXPLAINED"] > 0
+    assert "<script" not in page
+    assert "&lt;script&gt;" in page
+    assert "script" not in {tag for tag, _ in parse(page).tags}
+
+
+def test_ten_cases_are_shown_five_at_random_and_five_hardest() -> None:
+    out = explanations(p=6)
+    chosen = _page._examples(out, seed=0)
+    rows = [row for row, _ in chosen]
+    assert len(set(rows)) == 10
+    assert [why for _, why in chosen] == ["drawn at random"] * 5 + ["largest SEV"] * 5
+    assert chosen == _page._examples(out, seed=0)
+    assert chosen != _page._examples(out, seed=1)
+    sev = out.answers.moved.sum(axis=1)
+    rest = [row for row in range(len(out)) if row not in rows]
+    assert sev[rows[5:]].min() >= sev[rest].max()
+    assert html(out).count("<article>") == 10
+
+
+def test_changed_features_come_first_and_are_marked() -> None:
+    out = explanations()
+    row = _page._examples(out, seed=0)[0][0]
+    case = _page._case(out, row, "why", _page.LIMITS[0])
+    changed = [line.feature for line in case.rows if line.changed]
+    assert changed == [change.feature for change in out[row].changes]
+    assert [line.changed for line in case.rows] == sorted((line.changed for line in case.rows), reverse=True)
+
+
+def test_a_thousand_features_with_long_names_stay_below_the_limit() -> None:
+    names = [f"{'<&>' * 60}{j}" for j in range(300)]
+    page = html(explanations(p=300, n=400, names=names))
+    assert len(page.encode()) < _page.MAX_BYTES
+    parse(page)
+
+
+def test_unreachable_cases_are_listed_with_what_is_known() -> None:
+    out = explanations(constraints=fw.Constraints(*[fw.Immutable(f"f{j}") for j in range(4)]))
+    page = html(out)
+    parse(page)
+    assert out.counts()["UNREACHABLE"] > 20
+    assert "Cases without a proved answer" in page
+    assert f"{out.counts()['UNREACHABLE'] - 20} more are in the table" in page
+    assert "<svg" not in page
+
+
+def test_nobody_refused_is_said_and_not_drawn() -> None:
+    X = pd.DataFrame({"a": [1.0, 2.0]})
+    decision = fw.Decision(lambda rows: np.zeros(len(rows)))
+    out = fw.Explainer(decision, fw.references.supplied(decision, X.iloc[[0]], X=X)).explain(X)
+    page = html(out)
+    parse(page)
+    assert "0 of 2 cases were refused: there is nothing to explain." in page
+
+
+def test_sev_plus_speaks_of_values_that_bring_the_decision_about() -> None:
+    out = explanations(direction="plus")
+    page = html(out)
+    assert "one value alone brings the decision about" in page
+    assert "(kept)" in page
+    assert "(changed)" not in page
+
+
+def test_a_feature_in_nearly_all_explanations_is_pointed_out() -> None:
+    frequency = bars("f", [("age", 95)], 100)
+    assert _page._often(frequency, 100) == (
+        '"age" is in 95 % of the explanations: they may say little about the single case.'
+    )
+    assert _page._often(bars("f", [("age", 80)], 100), 100) is None
+
+
+@pytest.mark.parametrize(("share", "text"), [(1.0, "100 %"), (0.0, "0 %"), (0.996, "99.6 %"), (0.004, "0.4 %")])
+def test_percent_never_rounds_to_all_or_nothing(share: float, text: str) -> None:
+    assert percent(share) == text

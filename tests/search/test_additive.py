@@ -1,0 +1,105 @@
+"""The additive search against enumeration of every vertex."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from fewest.search import additive
+from fewest.search.problem import Budget, Outcome, Problem, Rules
+from fewest.structure.base import Additive, Reading, as_floats
+
+TOLERANCE = 1e-9
+
+
+def random_case(seed, options=(), n_cubes=8, n_units=8):
+    rng = np.random.default_rng(seed)
+    d = n_units + int(rng.integers(0, 4))
+    unit_of = np.concatenate([np.arange(n_units), rng.integers(-1, n_units, d - n_units)]).astype(np.int32)
+    rng.shuffle(unit_of)
+    exact = bool(rng.random() < 0.6)  # ties occur, and sums carry no rounding
+    start = rng.integers(-3, 4, (n_cubes, d)).astype(float) if exact else rng.normal(size=(n_cubes, d))
+    goal = rng.integers(-3, 4, (3, d)).astype(float) if exact else rng.normal(size=(3, d))
+    coef = rng.integers(-4, 5, d) / 4 if exact else rng.normal(size=d)
+    sign = -1 if rng.random() < 0.5 else 1
+    signed = sign * (start @ coef + 0.25)
+    cut = float(sign * (signed.min() - rng.choice([0.0, 0.5, 2.0])))
+    model = Additive(Reading(cut, TOLERANCE, as_floats, np.arange(d, dtype=np.int32)), coef, 0.25)
+    cost = None
+    if "cost" in options:
+        cost = rng.integers(1, 5, (n_cubes, n_units)).astype(float)
+        if rng.random() < 0.5:
+            cost = rng.uniform(0.5, 3.0, (n_cubes, n_units))
+    rules = Rules()
+    if "rules" in options:
+        pairs = rng.permuted(np.tile(np.arange(n_units), (2, 1)), axis=1).T[: rng.integers(0, 3)]
+        forbidden = tuple(
+            rng.choice(n_units, rng.integers(1, 3), replace=False).astype(np.int32) for _ in range(rng.integers(0, 3))
+        )
+        rules = Rules(pairs.astype(np.int32).reshape(-1, 2), forbidden)
+    distance = rng.integers(0, 4, (n_cubes, n_units)).astype(float)
+    problem = Problem(
+        start, goal, rng.integers(0, 3, n_cubes).astype(np.int32), unit_of, rng.random((n_cubes, n_units)) < 0.9,
+        distance if rng.random() < 0.7 else rng.random((n_cubes, n_units)),
+        rng.integers(0, 5, n_cubes).astype(float) if "limit" in options else np.full(n_cubes, np.inf),
+        cost, sign, rules, all_sets=int(rng.integers(1, 9)) if "all_sets" in options else 0,
+    )  # fmt: skip
+    return model, problem
+
+
+def with_rejected(brute, model, problem, seed):
+    """The same problem after some of its best sets were turned down."""
+    rng = np.random.default_rng(seed)
+    truth = brute.solve(problem, model.raw, model.reading.cut, TOLERANCE)
+    rejected = {i: sets[: rng.integers(1, 4)] for i, sets in enumerate(truth.sets) if len(sets)}
+    return replace(problem, rejected=rejected)
+
+
+OPTIONS = [
+    (), ("limit",), ("cost",), ("cost", "limit"), ("rules",), ("rejected",), ("all_sets",), ("rules", "cost"),
+    ("rejected", "cost"), ("rules", "rejected", "limit"), ("all_sets", "rules", "rejected"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("options", OPTIONS, ids="+".join)
+def test_every_answer_is_the_one_enumeration_gives(brute, options):
+    for seed in range(60):
+        model, problem = random_case(seed, options)
+        if "rejected" in options:
+            problem = with_rejected(brute, model, problem, seed)
+        truth = brute.solve(problem, model.raw, model.reading.cut, TOLERANCE)
+        assert brute.disagreement(problem, truth, additive.solve(model, problem)) is None, f"seed {seed}"
+
+
+def test_the_oracle_catches_a_comparison_that_lets_ties_through(brute):
+    caught = 0
+    for seed in range(40):
+        model, problem = random_case(seed)
+        truth = brute.solve(problem, model.raw, model.reading.cut, TOLERANCE)
+        broken = replace(model, reading=replace(model.reading, tolerance=-TOLERANCE))
+        caught += brute.disagreement(problem, truth, additive.solve(broken, problem)) is not None
+    assert caught > 5
+
+
+def test_the_size_is_proved_even_when_the_ranking_runs_out_of_nodes(brute):
+    model, problem = random_case(0, n_cubes=20, n_units=12)
+    short = additive.solve(model, replace(problem, budget=Budget(nodes=1)))
+    full = additive.solve(model, problem)
+    assert np.array_equal(short.outcome, full.outcome)
+    assert np.array_equal(short.cost, full.cost, equal_nan=True)
+
+
+def test_threads_do_not_change_the_answer():
+    model, problem = random_case(3, n_cubes=200)
+    one, two = additive.solve(model, problem), additive.solve(model, problem, threads=2)
+    assert np.array_equal(one.moved, two.moved)
+    assert np.array_equal(one.nodes, two.nodes)
+
+
+def test_nothing_begins_after_the_deadline():
+    model, problem = random_case(1)
+    found = additive.solve(model, replace(problem, budget=Budget(deadline=0.0)))
+    assert (found.outcome == Outcome.STOPPED).all()
+    assert not found.known.any()

@@ -1,0 +1,130 @@
+"""Scores, classes, thresholds; and models that cannot be trusted."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.linear_model import LogisticRegression, RidgeClassifier
+from sklearn.svm import LinearSVC
+
+from fewest import Decision
+from fewest.errors import DataError, ModelError, UsageError
+
+X = pd.DataFrame({"a": [0.0, 1.0, 2.0, 3.0, 4.0, 5.0], "b": [1.0, 0.0, 1.0, 0.0, 1.0, 0.0]})
+Y = np.array(["good", "good", "good", "bad", "bad", "bad"])
+
+
+def test_labels_of_any_type_and_either_class() -> None:
+    model = LogisticRegression().fit(X, Y)
+    bad, good = Decision(model, positive="bad"), Decision(model, positive="good")
+    assert np.allclose(bad.score(X) + good.score(X), 1)
+    assert bad.negative_name == "good"
+    assert Decision(LogisticRegression().fit(X, Y == "bad")).positive is True
+
+
+@pytest.mark.parametrize("estimator", [LinearSVC(), RidgeClassifier()])
+def test_models_with_only_a_decision_function(estimator: object) -> None:
+    model = estimator.fit(X, Y)  # type: ignore[attr-defined]
+    decision = Decision(model, positive="bad")
+    assert decision.kind == "decision"
+    assert (decision.verdicts(X).positive == (model.predict(X) == "bad")).all()
+
+
+def test_models_with_only_predict() -> None:
+    class Rule:
+        classes_ = np.array([0, 1])
+
+        def predict(self, frame: np.ndarray) -> np.ndarray:
+            return (np.asarray(frame)[:, 0] > 2).astype(int)
+
+    decision = Decision(Rule())
+    assert decision.kind == "label"
+    assert decision.verdicts(X).positive.tolist() == [False, False, False, True, True, True]
+
+
+def test_a_score_exactly_at_the_threshold_is_positive() -> None:
+    decision = Decision(lambda frame: np.full(len(frame), 0.5), positive="yes")
+    assert decision.verdicts(X).positive.all()
+
+
+def test_multi_class_scores() -> None:
+    y = np.array([0, 0, 1, 1, 2, 2])
+    model = LogisticRegression().fit(X, y)
+    table = model.predict_proba(X)
+    alone = Decision(model, positive=1)
+    assert np.allclose(alone.score(X), table[:, 1] - np.maximum(table[:, 0], table[:, 2]))
+    assert alone.cut == 0
+    instead = Decision(model, positive=1, against=2)
+    assert np.allclose(instead.score(X), table[:, 1] - table[:, 2])
+    with pytest.raises(UsageError, match="positive="):
+        Decision(model)
+
+
+@pytest.mark.parametrize(
+    ("make", "error", "words"),
+    [
+        (lambda: Decision(LogisticRegression()), ModelError, "not fitted"),
+        (lambda: Decision(LogisticRegression), UsageError, "is a class"),
+        (lambda: Decision(object()), ModelError, "cannot be called"),
+        (lambda: Decision(LogisticRegression().fit(X, Y), positive="ugly"), UsageError, "not a class"),
+        (lambda: Decision(LogisticRegression().fit(X, Y), threshold=np.nan), UsageError, "finite"),
+        (lambda: Decision(LogisticRegression().fit(X, Y), kind="magic"), UsageError, "unknown"),
+        (lambda: Decision(LinearSVC().fit(X, Y), kind="proba"), ModelError, "no predict_proba"),
+    ],
+)
+def test_bad_decisions_are_refused(make: object, error: type, words: str) -> None:
+    with pytest.raises(error, match=words):
+        make()  # type: ignore[operator]
+
+
+def broken(kind: str) -> object:
+    state = np.random.default_rng(0)
+
+    def model(frame: pd.DataFrame) -> object:
+        if kind == "raises":
+            raise RuntimeError("out of order")
+        if kind == "nan":
+            return np.where(frame["a"] > 2, np.nan, 0.1)
+        if kind == "shape":
+            return np.zeros((len(frame), 3))
+        if kind == "mutates":
+            frame["a"] = 0.0
+            return np.zeros(len(frame))
+        if kind == "random":
+            return state.random(len(frame))
+        return frame["a"].to_numpy() - frame["a"].mean()
+
+    return model
+
+
+@pytest.mark.parametrize(
+    ("kind", "words"),
+    [
+        ("raises", "out of order"),
+        ("nan", "row 3 is NaN"),
+        ("shape", r"shape \(6, 3\)"),
+        ("mutates", "changed the table"),
+        ("random", "two different scores"),
+        ("batch", "rows beside it"),
+    ],
+)
+def test_models_that_cannot_be_trusted_are_refused(kind: str, words: str) -> None:
+    with pytest.raises(ModelError, match=words):
+        Decision(broken(kind), positive="yes").check(X.copy())
+
+
+@pytest.mark.parametrize(("value", "words"), [(np.nan, "missing"), (np.inf, "infinite")])
+def test_values_the_model_refuses_are_named(value: float, words: str) -> None:
+    cases = X.copy()
+    cases.loc[2, "b"] = value
+    with pytest.raises(DataError, match=rf'row 2, column "b": the value is {words}'):
+        Decision(LogisticRegression().fit(X, Y), positive="bad").score(cases)
+
+
+def test_a_model_fitted_on_arrays_is_fed_arrays() -> None:
+    decision = Decision(LogisticRegression().fit(X.to_numpy(), Y), positive="bad")
+    assert decision.columns is None
+    assert len(decision.score(X)) == len(X)
+    with pytest.raises(DataError, match="fitted on 2 columns"):
+        decision.score(X[["a"]])
