@@ -22,6 +22,7 @@ from fewest.solving import Task, answer
 from fewest.structure import Opaque
 
 CHUNK_CELLS = 4_000_000
+MAX_CHUNK = 20_000
 SAMPLE = 48
 DEFAULT_NODES = 1_000_000
 DEFAULT_OWN_NODES = 20_000
@@ -89,7 +90,7 @@ class Explainer:
         self.weights = dict(weights or {})
         self.direction = direction
         self.nodes = nodes
-        self.threads = threads or os.cpu_count() or 1
+        self.threads = threads or _cores()
         self.unseen: Literal["error", "allow"] = unseen
         self.structure = structure
         self.schema = references.schema
@@ -97,6 +98,7 @@ class Explainer:
         self._cost = self._read_weights()
         self._units = Units.build(self.schema, self.constraints)
         self._inside: Inside | None = None
+        self._band = 0.0
         if direction == "plus" and (references.score >= decision.cut).any():
             raise UsageError("SEV+ needs references the model accepts; one of these is decided positive", do="drop it")
 
@@ -152,28 +154,31 @@ class Explainer:
             sign=1 if self.direction == "minus" else -1,
             nodes=self.nodes or DEFAULT_NODES,
             own_nodes=self.nodes or DEFAULT_OWN_NODES,
-            own_tolerance=self.decision.band(frame.iloc[:1]),
+            own_tolerance=self._band,
             deadline=np.inf if time_limit is None else began + time_limit,
             alternatives=alternatives,
             threads=self.threads,
         )  # fmt: skip
         answers = Answers.blank(len(frame), len(self.schema))
-        step = max(256, CHUNK_CELLS // max(len(self.schema), inside.width))
+        step = min(MAX_CHUNK, max(256, CHUNK_CELLS // max(len(self.schema), inside.width)))
         for first in range(0, len(frame), step):
             rows = np.arange(first, min(first + step, len(frame)))
             answers.put(rows, answer(task, frame.iloc[rows]))
             if progress is not None:
                 progress(int(rows[-1]) + 1, len(frame))
-        strategies = (strategy_name(inside.structure), "levelwise on the model's own scores")
+        strategies = ("none", strategy_name(inside.structure), "levelwise on the model's own scores")
         notes = (inside.structure.reason,) if isinstance(inside.structure, Opaque) else ()
         plus = self.direction == "plus"
-        return Explanations(frame, self.references, answers, strategies, plus, time.monotonic() - began, notes)
+        weighted = self._cost is not None
+        seconds = time.monotonic() - began
+        return Explanations(frame, self.references, answers, strategies, plus, weighted, seconds, notes)
 
     def look_inside(self, cases: Any) -> Inside:
         """What can be read of the model, read once, and tried on a few of the cases before it is trusted."""
         if self._inside is None:
             sample = self.schema.conform(cases, unseen=self.unseen).iloc[:SAMPLE]
             self.decision.check(sample)
+            self._band = self.decision.band(sample.iloc[:1])
             if self.structure == "opaque":
                 self._inside = Inside.unread(self.decision, self.schema)
             else:
@@ -181,3 +186,10 @@ class Explainer:
             if self._inside.doubt:
                 warnings.warn(f"{self._inside.doubt}; its own scores are searched instead", FewestWarning, stacklevel=3)
         return self._inside
+
+
+def _cores() -> int:
+    """Cores this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1

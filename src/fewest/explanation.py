@@ -108,6 +108,8 @@ class Explanation:
         Where the line is drawn.
     plus : bool
         Whether this is SEV+: the case's values put onto the reference.
+    weighted : bool
+        Whether features have weights, so that bounds are costs and not counts.
     """
 
     row: int
@@ -128,6 +130,7 @@ class Explanation:
     shows_percent: bool
     threshold: float
     plus: bool = False
+    weighted: bool = False
 
     def __str__(self) -> str:
         return sentence(self)
@@ -167,6 +170,13 @@ def show_score(score: float, threshold: float, percent: bool) -> str:
     return f"{text}{unit}"
 
 
+def _at_least(answer: Explanation) -> str:
+    bound = answer.proof.lower_bound
+    if answer.weighted:
+        return f"the changes would cost at least {bound:g}"
+    return f"at least {bound:g} feature{'s' if bound != 1 else ''} would have to change"
+
+
 def sentence(answer: Explanation) -> str:
     """The answer in one sentence."""
     before = show_score(answer.score, answer.threshold, answer.shows_percent)
@@ -175,10 +185,10 @@ def sentence(answer: Explanation) -> str:
     if answer.status == Status.UNREACHABLE:
         bound = answer.proof.lower_bound
         if np.isfinite(bound):
-            return f"Not possible within the limit: at least {bound:g} features would have to change."
+            return f"Not possible within the limit: {_at_least(answer)}."
         return f'Not possible with the reference "{answer.reference}": no allowed change turns the decision.'
     if answer.status == Status.BUDGET and not answer.changes:
-        return f"Stopped before an answer was found: at least {answer.proof.lower_bound:g} features must change."
+        return f"Stopped before an answer was found: {_at_least(answer)}."
     parts = " and ".join(str(change) for change in answer.changes)
     after = show_score(float(answer.score_after or 0.0), answer.threshold, answer.shows_percent)
     if answer.plus:

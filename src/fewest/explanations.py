@@ -12,8 +12,8 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from fewest.errors import UsageError
 from fewest.explanation import STATUSES, Change, Explanation, Proof, Status
+from fewest.files import write_text
 from fewest.references.base import References
 from fewest.schema import Feature, Schema
 
@@ -39,7 +39,7 @@ class Answers:
     proved : (n,) bool
     nodes : (n,) int64
     strategy : (n,) int8
-        Position in ``strategies``.
+        Position in ``strategies``; 0 where nothing was searched.
     alternatives : dict
         Row -> (s, p) all smallest sets, the one shown first.
     """
@@ -117,6 +117,7 @@ class Explanations:
     answers: Answers
     strategies: tuple[str, ...]
     plus: bool = False
+    weighted: bool = False
     seconds: float = 0.0
     notes: tuple[str, ...] = ()
 
@@ -160,6 +161,7 @@ class Explanations:
             shows_percent=decision.kind in ("proba", "torch") and len(decision.classes) <= 2,
             threshold=decision.cut,
             plus=self.plus,
+            weighted=self.weighted,
         )
 
     def changes(self, row: int, moved: npt.NDArray[np.bool_]) -> tuple[Change, ...]:
@@ -281,7 +283,7 @@ class Explanations:
         """The answers as JSON text, also written to ``path`` where one is given."""
         text = json.dumps(self.to_dict(), indent=1, allow_nan=False, default=_plain)
         if path is not None:
-            Path(path).write_text(text + "\n")
+            write_text(path, text + "\n")
         return text
 
     def __repr__(self) -> str:
@@ -340,9 +342,3 @@ def _plain(value: Any) -> Any:
     if isinstance(value, pd.Timestamp):
         return value.isoformat()
     return str(value)
-
-
-def require_rows(frame: pd.DataFrame) -> None:
-    """Refuse an empty table."""
-    if len(frame) == 0:
-        raise UsageError("the table of cases is empty", do="pass at least one row")

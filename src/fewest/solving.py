@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -16,7 +18,7 @@ from fewest.explanations import Answers
 from fewest.inside import Inside
 from fewest.references.base import References
 from fewest.schema import Schema
-from fewest.search import Budget, Found, Outcome, Problem, solve
+from fewest.search import Budget, Found, Outcome, Problem, solve, vertex_rows
 from fewest.structure import Opaque
 from fewest.verification import Vertices
 
@@ -70,8 +72,13 @@ class Attempt:
         return self.units.features(moved, self.differs[cubes])
 
     def own_score(self, cubes: Rows, moved: Bools) -> Floats:
-        """Signed scores of vertices by the user's own model."""
+        """Signed scores of vertices by the user's own model, from raw rows."""
         return self.vertices.signed(cubes, self.features(cubes, moved))
+
+    def block_score(self, final: Any, cubes: Rows, moved: Bools) -> Floats:
+        """Signed scores of vertices by the final model alone, from mixed rows of its input."""
+        decision, rows = self.vertices.decision, vertex_rows(self.problem, cubes, moved)
+        return np.asarray(self.problem.sign * (decision.call(rows, model=final)[0] - decision.cut))
 
 
 def answer(task: Task, frame: pd.DataFrame) -> Answers:
@@ -83,6 +90,7 @@ def answer(task: Task, frame: pd.DataFrame) -> Answers:
     if len(rows) == 0:
         return answers
     answers.status[rows] = CODE[Status.UNREACHABLE]
+    answers.strategy[rows] = 1
     candidates = task.references.candidates(frame.iloc[rows])
     answers.reference[rows] = candidates[:, 0]
     goals = task.inside.prepare(task.inside.encoding.transform(task.references.frame)) if prepared is not None else None
@@ -98,8 +106,10 @@ def answer(task: Task, frame: pd.DataFrame) -> Answers:
         )
         _search(task, attempt)
         better = attempt.found.known
-        np.minimum(lower[todo], attempt.found.lower, out=attempt.found.lower)
-        lower[todo] = attempt.found.lower
+        # Nothing within the limit means nothing cheaper than the best so far: a bound as good as the best itself.
+        none = (attempt.found.outcome == Outcome.NONE) & np.isfinite(best[todo])
+        attempt.found.lower[none] = np.maximum(attempt.found.lower, best[todo])[none]
+        lower[todo] = np.minimum(lower[todo], attempt.found.lower)
         best[todo] = np.where(better, attempt.found.cost, best[todo])
         _write(task, answers, rows[todo], candidates[todo, k], attempt)
     return _close(answers, rows, best, np.maximum(lower, _cheapest(task)))
@@ -122,7 +132,7 @@ def _cheapest(task: Task) -> float:
 
 def _score(task: Task, frame: pd.DataFrame) -> tuple[Verdicts, Floats | None]:
     """Verdicts on the cases and their prepared rows; transformers run once."""
-    if isinstance(task.inside.structure, Opaque):
+    if isinstance(task.inside.structure, Opaque) and not task.inside.blocks:
         return task.decision.verdicts(frame), None
     encoding = task.inside.encoding
     model_input = encoding.transform(frame)
@@ -183,10 +193,11 @@ def _search(task: Task, attempt: Attempt) -> None:
         if turn >= REJECTIONS:
             part = replace(part, budget=Budget(task.own_nodes, task.deadline))
             attempt.own[pending] = True
-        cubes = pending
+        blocks = task.inside.blocks and turn < REJECTIONS
+        score = partial(attempt.block_score, task.inside.encoding.final) if blocks else attempt.own_score
 
-        def own_score(local: Rows, moved: Bools, cubes: Rows = cubes) -> Floats:
-            return attempt.own_score(cubes[local], moved)
+        def own_score(local: Rows, moved: Bools, score: Any = score, cubes: Rows = pending) -> Floats:
+            return np.asarray(score(cubes[local], moved))
 
         found.put(pending, solve(inside, part, own_score, task.own_tolerance, task.threads))
         refused = _confirm(attempt, pending)
@@ -249,7 +260,7 @@ def _write(task: Task, answers: Answers, rows: Rows, goal_of: npt.NDArray[np.int
     answers.reference[into] = goal_of[hit]
     answers.score_after[into] = attempt.score_after[hit]
     answers.cost[into] = found.cost[hit]
-    answers.strategy[into] = attempt.own[hit]
+    answers.strategy[into] = 1 + attempt.own[hit]
     numeric = np.array([feature.is_numeric for feature in task.schema.features])
     far = feature_distances(task.schema, attempt.vertices.start.iloc[hit], attempt.vertices.goal,
                             attempt.vertices.goal_of[hit])  # fmt: skip

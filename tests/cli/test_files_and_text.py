@@ -3,12 +3,12 @@ from pathlib import Path
 
 import pytest
 
-from fewest.cli import _files
+from fewest import files
 from fewest.cli._text import clean, progress
 
 
 def test_a_file_appears_whole_with_the_usual_rights(tmp_path: Path) -> None:
-    _files.write_text(tmp_path / "a.txt", "über\n")
+    files.write_text(tmp_path / "a.txt", "über\n")
     (tmp_path / "b.txt").write_text("")
     assert (tmp_path / "a.txt").read_bytes() == "über\n".encode()
     assert (tmp_path / "a.txt").stat().st_mode == (tmp_path / "b.txt").stat().st_mode
@@ -23,9 +23,9 @@ def test_when_writing_fails_the_old_file_stays_and_nothing_is_left_beside_it(
     def full(_: int) -> None:
         raise OSError("disk full")
 
-    monkeypatch.setattr(_files.os, "fsync", full)
+    monkeypatch.setattr(files.os, "fsync", full)
     with pytest.raises(OSError, match="disk full"):
-        _files.write_text(path, "new")
+        files.write_text(path, "new")
     assert path.read_text() == "old"
     assert list(tmp_path.iterdir()) == [path]
 
@@ -34,14 +34,14 @@ def test_the_file_is_moved_into_place_in_one_step(tmp_path: Path, monkeypatch: p
     path = tmp_path / "a.txt"
     path.write_text("old")
     seen = []
-    real = _files.os.replace
+    real = files.os.replace
 
     def watch(source: Path, goal: Path) -> None:
         seen.append((goal.read_text(), Path(source).read_text()))
         real(source, goal)
 
-    monkeypatch.setattr(_files.os, "replace", watch)
-    _files.write_text(path, "new")
+    monkeypatch.setattr(files.os, "replace", watch)
+    files.write_text(path, "new")
     assert seen == [("old", "new")]
     assert path.read_text() == "new"
 

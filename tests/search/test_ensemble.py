@@ -235,6 +235,14 @@ def test_a_second_search_takes_over_what_the_first_gave_up(brute, monkeypatch):
         assert brute.disagreement(problem, truth, ensemble.solve(model, problem)) is None, f"seed {seed}"
 
 
+def test_monomials_that_become_equal_after_a_flip_count_as_one(brute):
+    # Small dense polynomials of high degree: the case in which a bound that counted them twice lost the answer.
+    for seed in range(400):
+        model, problem = random_case(20_000 + seed, n_units=5, n_trees=9, depth=5)
+        truth = brute.solve(problem, model.raw, model.reading.cut, TOLERANCE)
+        assert brute.disagreement(problem, truth, ensemble.solve(model, problem)) is None, f"seed {seed}"
+
+
 def drop_a_unit(model, problem):
     movable = problem.movable.copy()
     movable[:, 0] = False

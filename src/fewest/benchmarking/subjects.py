@@ -52,7 +52,7 @@ def load(name: str) -> tuple[pd.DataFrame, pd.DataFrame, pd.Series[Any], pd.Seri
 
 def estimator(kind: str, name: str = "") -> Any:
     """An unfitted model by its short name."""
-    from sklearn import ensemble, linear_model, neighbors, neural_network
+    from sklearn import calibration, ensemble, linear_model, naive_bayes, neighbors, neural_network, svm
 
     if kind in ("l2lr", "l1lr"):
         strength = 0.1 if name == "german" else 0.01
@@ -73,6 +73,8 @@ def estimator(kind: str, name: str = "") -> Any:
         "forest": lambda: ensemble.RandomForestClassifier(100, random_state=42),
         "mlp": lambda: neural_network.MLPClassifier((128, 128), early_stopping=True, random_state=42),
         "neighbours": lambda: neighbors.KNeighborsClassifier(25),
+        "bayes": lambda: naive_bayes.GaussianNB(var_smoothing=1e-3),
+        "kernel": lambda: calibration.CalibratedClassifierCV(svm.SVC(), cv=2),
     }[kind]()
 
 

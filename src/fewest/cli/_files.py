@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -12,6 +11,7 @@ import pandas as pd
 
 from fewest.errors import DataError, MissingExtraError, UsageError
 from fewest.explanations import Explanations
+from fewest.files import write_text
 
 RESULTS = (".json", ".csv", ".html")
 
@@ -58,19 +58,6 @@ def check_result_path(path: Path | None) -> None:
         raise UsageError(f"--out {path.name}: the kind of file is not known", do="let it end in .json, .csv or .html")
     if path.is_dir() or not path.absolute().parent.is_dir():
         raise UsageError(f"--out {path}: this is no place for a file", do="name a file in a folder that exists")
-
-
-def write_text(path: Path, text: str) -> None:
-    """Write a file so that nobody ever sees a part of it."""
-    beside = path.with_name(f".{path.name}.{os.getpid()}.part")
-    try:
-        with beside.open("x", encoding="utf-8", newline="\n") as file:
-            file.write(text)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(beside, path)
-    finally:
-        beside.unlink(missing_ok=True)
 
 
 def write_result(explanations: Explanations, path: Path, title: str, verb: str) -> None:

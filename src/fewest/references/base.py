@@ -15,6 +15,7 @@ import pandas as pd
 from fewest.closeness import feature_distances
 from fewest.decision import Decision
 from fewest.errors import PositiveReferenceError, UsageError
+from fewest.files import write_text
 from fewest.schema import Schema
 
 OnPositive = Literal["error", "allow"]
@@ -94,7 +95,7 @@ class References:
 
     def save(self, path: str | Path) -> None:
         """Write the references as JSON."""
-        Path(path).write_text(json.dumps(self.to_dict(), indent=2, default=str) + "\n")
+        write_text(path, json.dumps(self.to_dict(), indent=2, default=str) + "\n")
 
 
 def build(

@@ -1,7 +1,8 @@
 """What a search node is made of: the residual polynomial, its optimistic gains, and the sets kept so far.
 
 The bound: positive monomials are dropped, each negative one is charged wholly to its currently weakest member, and of
-the monomials of degree d charged to a unit no more count than fit into the picks left, C(picks - 1, d - 1).
+the (distinct) monomials of degree d charged to a unit no more count than fit into the picks left,
+C(picks - 1, d - 1).
 """
 
 from __future__ import annotations
@@ -231,7 +232,7 @@ def sort_free(work, t, by_ratio):  # type: ignore[no-untyped-def]
 def descend(work, t, place, picks):  # type: ignore[no-untyped-def]
     """Make depth t + 1: the unit at ``place`` is flipped, those before it are kept, ``picks`` flips remain.
 
-    Returns False when the stack is full. Equal residual monomials are netted when their keys tell them apart.
+    Returns False when the stack is full. Equal residual monomials are netted.
     """
     flip = work.order[t, place]
     child = t + 1
@@ -281,20 +282,32 @@ def descend(work, t, place, picks):  # type: ignore[no-untyped-def]
         work.begin[out] = top
     work.at[BEGIN, child] = begin
     work.at[END, child] = out
-    if picks > 2 and work.ids[BIT, work.ids[BIT].shape[0] - 1] == 1:
-        net(work, child)
+    net(work, child)
+    return True
+
+
+@inner()
+def alike(work, a, b):  # type: ignore[no-untyped-def]
+    """Whether two monomials have the same members (in any order)."""
+    if work.begin[a + 1] - work.begin[a] != work.begin[b + 1] - work.begin[b]:
+        return False
+    for i in range(work.begin[a], work.begin[a + 1]):
+        found = False
+        for j in range(work.begin[b], work.begin[b + 1]):
+            found = found or work.units[i] == work.units[j]
+        if not found:
+            return False
     return True
 
 
 @inner()
 def net(work, t):  # type: ignore[no-untyped-def]
-    """Add up equal monomials of depth t; their keys are exact (one bit per unit)."""
+    """Add up equal monomials of depth t. Not only for speed: what `gains` counts must be distinct monomials."""
+    exact = work.ids[BIT, work.ids.shape[1] - 1] == 1
     begin, end = work.at[BEGIN, t], work.at[END, t]
     bits = 6
     while (1 << bits) < 2 * (end - begin):
         bits += 1
-    if (1 << bits) > work.table.shape[1]:
-        return
     work.tally[STAMP] += 1
     stamp = work.tally[STAMP]
     out, top = begin, work.begin[begin]
@@ -303,7 +316,7 @@ def net(work, t):  # type: ignore[no-untyped-def]
         slot = ((key * -7046029254386353131) >> (63 - bits)) & ((1 << bits) - 1)
         term = -1
         while work.table[1, slot] == stamp:
-            if work.key[work.table[0, slot]] == key:
+            if work.key[work.table[0, slot]] == key and (exact or alike(work, work.table[0, slot], i)):
                 term = work.table[0, slot]
                 break
             slot = (slot + 1) & ((1 << bits) - 1)

@@ -16,7 +16,9 @@ import numpy.typing as npt
 from numba import njit
 
 # For functions that only compiled code calls: a Python entry would take most of the time to compile.
-inner = partial(njit, cache=True, nogil=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)
+inner = partial(
+    njit, cache=True, nogil=True, no_cpython_wrapper=True, no_cfunc_wrapper=True, error_model="numpy", _nrt=False
+)
 
 F = npt.NDArray[np.float64]
 I = npt.NDArray[np.int32]  # noqa: E741

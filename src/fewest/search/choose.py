@@ -62,11 +62,15 @@ def solve(
 
 def mixing_scorer(structure: Structure, problem: Problem) -> Scorer:
     """Signed scores of vertices by the structure's own arithmetic on mixed prepared rows."""
-    reads_unit = problem.unit_of >= 0
 
     def score(cubes: npt.NDArray[np.int64], moved: npt.NDArray[np.bool_]) -> Floats:
-        from_goal = np.where(reads_unit, moved[:, problem.unit_of], False)
-        rows = np.where(from_goal, problem.goal[problem.goal_of[cubes]], problem.start[cubes])
+        rows = vertex_rows(problem, cubes, moved)
         return np.asarray(problem.sign * (structure.raw(rows) - structure.reading.cut))
 
     return score
+
+
+def vertex_rows(problem: Problem, cubes: npt.NDArray[np.int64], moved: npt.NDArray[np.bool_]) -> Floats:
+    """Prepared rows of vertices: the columns of moved units come from the goal."""
+    from_goal = np.where(problem.unit_of >= 0, moved[:, problem.unit_of], False)
+    return np.where(from_goal, problem.goal[problem.goal_of[cubes]], problem.start[cubes])
