@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit
 
 from fewest.search._branch import load_root
 from fewest.search._cube import (
@@ -20,13 +19,13 @@ from fewest.search._cube import (
     small_sets,
 )
 from fewest.search._reduce import score_of, singles
-from fewest.search._work import NODES, STATE
+from fewest.search._work import NODES, STATE, entry
 
 _FREE = 2
 _EASY, _HARD = 1 << 16, 1 << 22  # so many monomials before merging are expanded without truncation, first and last
 
 
-@njit(cache=True, nogil=True)
+@entry
 def tree_changes(first, last, trees, cubes, work, changes, constants):  # type: ignore[no-untyped-def]
     """Signed score of each start, and what each unit adds to it when flipped alone."""
     for u in range(cubes.movable.shape[1]):
@@ -37,7 +36,7 @@ def tree_changes(first, last, trees, cubes, work, changes, constants):  # type: 
         constants[i] = cubes.sign * (raw - cubes.cut)
 
 
-@njit(cache=True, nogil=True)
+@entry
 def small_block(first, last, changes, constants, cubes, work, out):  # type: ignore[no-untyped-def]
     """Answer those of cubes first..last - 1 that need at most one flip; ``out.todo`` marks the others."""
     plain = not (cubes.implies.shape[0] or cubes.banned.shape[0] or cubes.cost.shape[0] or cubes.all_sets)
@@ -49,7 +48,7 @@ def small_block(first, last, changes, constants, cubes, work, out):  # type: ign
             out.todo[i] = not small_sets(i, first, constants[i], loose, cubes, work, out)
 
 
-@njit(cache=True, nogil=True)
+@entry
 def tree_sizes(first, last, changes, constants, trees, cubes, leaves, work, out):  # type: ignore[no-untyped-def]
     """Least number of flips, from two on: take in more of the polynomial until the cube is answered."""
     for i in range(first, last):
@@ -77,7 +76,7 @@ def tree_sizes(first, last, changes, constants, trees, cubes, leaves, work, out)
         out.nodes[i] = work.tally[NODES]
 
 
-@njit(cache=True, nogil=True)
+@entry
 def tree_costs(first, last, changes, constants, ceiling, trees, cubes, leaves, work, out):  # type: ignore[no-untyped-def]
     """Least cost, by a polynomial that reaches as far as any set that costs at most ``ceiling`` (n,)."""
     for i in range(first, last):
@@ -93,7 +92,7 @@ def tree_costs(first, last, changes, constants, ceiling, trees, cubes, leaves, w
         out.nodes[i] = work.tally[NODES]
 
 
-@njit(cache=True, nogil=True)
+@entry
 def additive_sizes(first, last, changes, constants, cubes, work, out):  # type: ignore[no-untyped-def]
     """Least number of flips, from two on, of a polynomial of degree one."""
     for i in range(first, last):
@@ -106,7 +105,7 @@ def additive_sizes(first, last, changes, constants, cubes, work, out):  # type: 
             out.nodes[i] = work.tally[NODES]
 
 
-@njit(cache=True, nogil=True)
+@entry
 def additive_costs(first, last, changes, constants, cubes, work, out):  # type: ignore[no-untyped-def]
     """Least cost of a polynomial of degree one."""
     for i in range(first, last):
@@ -118,7 +117,7 @@ def additive_costs(first, last, changes, constants, cubes, work, out):  # type: 
             out.nodes[i] = work.tally[NODES]
 
 
-@njit(cache=True, nogil=True)
+@entry
 def greedy(x, r, movable, sign, cut, tolerance, trees, flipped):  # type: ignore[no-untyped-def]
     """Some turned set, by steepest descent and then leaving out what is not needed. Returns whether there is one."""
     score = sign * (score_of(trees, x, r, flipped) - cut)

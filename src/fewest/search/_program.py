@@ -12,14 +12,13 @@ import time
 from itertools import pairwise
 
 import numpy as np
-from numba import njit
 from scipy.optimize import Bounds, LinearConstraint, milp
 from scipy.sparse import coo_array
 
 from fewest.search._blocks import greedy
 from fewest.search._cube import ALL
 from fewest.search._reduce import collect
-from fewest.search._work import STATE, Cubes, Leaves, Trees, Work
+from fewest.search._work import STATE, Cubes, Leaves, Trees, Work, entry
 from fewest.search.problem import Bools, Floats, Found, Outcome, Problem
 from fewest.structure.base import Ensemble
 
@@ -29,7 +28,7 @@ _CLOSE = 1e-6  # bounds this close below a whole number count as it
 _MOST_LEAVES = 60_000
 
 
-@njit(cache=True, nogil=True)
+@entry
 def list_leaves(i, most, trees, cubes, leaves, work):  # type: ignore[no-untyped-def]
     """Reachable leaves of cube i into ``leaves``; how many, or -1 for too many."""
     for u in range(cubes.movable.shape[1]):

@@ -8,10 +8,9 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit
 
 from fewest.search._node import order_of
-from fewest.search._work import inner
+from fewest.search._work import entry, inner
 
 FOUND, NONE = 0, 1
 
@@ -121,7 +120,7 @@ def best_of_size(i, k, n, constant, cubes, units, drop, near, picks, best):  # t
                 best[a] = picks[a]
 
 
-@njit(cache=True, nogil=True)
+@entry
 def plain_block(first, last, changes, constants, cubes, out):  # type: ignore[no-untyped-def]
     """Answer cubes first..last - 1 of a problem without costs, rules, rejected or listed sets."""
     u = cubes.movable.shape[1]

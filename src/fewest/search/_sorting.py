@@ -1,0 +1,224 @@
+"""The plain additive question, compiled: no costs, no rules, one answer per cube.
+
+Each unit adds its own change to the score, so the k most helpful units turn the cube if any k do. What is left is to
+choose, among all turning sets of that size, the one the ranking puts first; a depth-first search in order of distance
+does that, cut by the gains that are still to be had and by the distance that must still be gone.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+SAME = 1e-12  # distances and scores closer than this (relative) are ties
+FOUND, NONE = 0, 1
+
+
+@njit(cache=True, nogil=True)
+def unit_sums(rows, order, span, coef):  # type: ignore[no-untyped-def]
+    """Sum of coef * value over the columns of each unit (n, u)."""
+    n, u = rows.shape[0], span.shape[0] - 1
+    out = np.empty((n, u))
+    for i in range(n):
+        for unit in range(u):
+            total = 0.0
+            for k in range(span[unit], span[unit + 1]):
+                c = order[k]
+                total += coef[c] * rows[i, c]
+            out[i, unit] = total
+    return out
+
+
+@njit(cache=True, nogil=True)
+def solve_block(  # type: ignore[no-untyped-def]
+    first, last, start, goal_sum, goal_of, order, span, coef, intercept, cut, sign, tolerance, movable, distance, limit,
+    node_cap, outcome, moved, known, cost, lower, nodes,
+):  # fmt: skip
+    """Answer the cubes first..last."""
+    u = span.shape[0] - 1
+    change, gain, far = np.empty(u), np.empty(u), np.empty(u)
+    unit, pick, best = np.empty(u, dtype=np.int64), np.empty(u, dtype=np.int64), np.empty(u, dtype=np.int64)
+    aid, gone, scores = np.zeros((u + 1, u + 1)), np.zeros(u + 1), np.zeros(u + 1)
+    for i in range(first, last):
+        score, r, most = intercept, goal_of[i], 0.0
+        for k in range(span[u], order.shape[0]):  # columns of no unit
+            score += coef[order[k]] * start[i, order[k]]
+        for j in range(u):
+            total = 0.0
+            for k in range(span[j], span[j + 1]):
+                total += coef[order[k]] * start[i, order[k]]
+            score += total
+            change[j] = sign * (goal_sum[r, j] - total) if movable[i, j] else 0.0
+            most = min(most, change[j])
+        score = sign * (score - cut)
+        nodes[i] = 1
+        if score < tolerance:
+            outcome[i], known[i], cost[i], lower[i] = FOUND, True, 0.0, 0.0
+            continue
+        if limit[i] < 1.0:
+            outcome[i], lower[i] = NONE, 1.0
+            continue
+        if score + most < tolerance:
+            outcome[i], known[i], cost[i], lower[i] = FOUND, True, 1.0, 1.0
+            moved[i, _nearest_single(u, change, score, tolerance, distance, i)] = True
+            continue
+        size = _size(u, change, score, tolerance, gain)
+        if size == 0:
+            outcome[i], lower[i] = NONE, np.inf
+        elif size > limit[i]:
+            outcome[i], lower[i] = NONE, np.floor(limit[i]) + 1.0
+        else:
+            outcome[i], known[i], cost[i], lower[i] = FOUND, True, float(size), float(size)
+            m = _candidates(u, change, score, tolerance, size, distance, i, gain, unit, far)
+            nodes[i] += _closest(size, m, unit, far, change, score, tolerance, node_cap, aid, gone, scores,
+                                 pick, best)  # fmt: skip
+            for k in range(size):
+                moved[i, best[k]] = True
+
+
+@njit(cache=True, nogil=True, inline="always")
+def _nearest_single(u, change, score, tolerance, distance, i):  # type: ignore[no-untyped-def]
+    """The turning unit that ranks first."""
+    chosen = -1
+    for j in range(u):
+        if change[j] < 0.0 and score + change[j] < tolerance:
+            if chosen < 0:
+                chosen = j
+                continue
+            a, b = distance[i, j], distance[i, chosen]
+            gap = SAME * max(abs(a), abs(b))
+            if a < b - gap or (a <= b + gap and change[j] < change[chosen] - SAME * abs(change[chosen])):
+                chosen = j
+    return chosen
+
+
+@njit(cache=True, nogil=True)
+def _size(u, change, score, tolerance, gain):  # type: ignore[no-untyped-def]
+    """How many of the most helpful units it takes, 0 where all do not suffice; their changes, sorted, in ``gain``."""
+    m = 0
+    for j in range(u):
+        g = change[j]
+        if g < 0.0:
+            k = m
+            while k > 0 and gain[k - 1] > g:
+                gain[k] = gain[k - 1]
+                k -= 1
+            gain[k] = g
+            m += 1
+    for size in range(m):
+        score += gain[size]
+        if score < tolerance:
+            return size + 1
+    return 0
+
+
+@njit(cache=True, nogil=True)
+def _candidates(u, change, score, tolerance, size, distance, i, gain, unit, far):  # type: ignore[no-untyped-def]
+    """Units that turn the cube together with the size - 1 most helpful ones, nearest first; how many there are."""
+    others = score
+    for k in range(size - 1):
+        others += gain[k]
+    m = 0
+    for j in range(u):
+        if change[j] < 0.0 and (others + change[j] < tolerance or change[j] <= gain[size - 1]):
+            here, k = distance[i, j], m
+            while k > 0 and far[k - 1] > here:
+                far[k], unit[k] = far[k - 1], unit[k - 1]
+                k -= 1
+            far[k], unit[k] = here, j
+            m += 1
+    return m
+
+
+@njit(cache=True, nogil=True)
+def _fill_aid(size, m, unit, change, aid, top):  # type: ignore[no-untyped-def]
+    """aid[j, r]: the most that r candidates from the j-th on can add; inf where there are fewer than r."""
+    count = 0
+    for r in range(1, size + 1):
+        aid[m, r] = np.inf
+    for j in range(m - 1, -1, -1):
+        g = change[unit[j]]
+        if count < size or g < top[size - 1]:
+            k = count if count < size else size - 1
+            while k > 0 and top[k - 1] > g:
+                top[k] = top[k - 1]
+                k -= 1
+            top[k] = g
+            count = min(count + 1, size)
+        total = 0.0
+        for r in range(1, size + 1):
+            total += top[r - 1] if r <= count else np.inf
+            aid[j, r] = total
+
+
+@njit(cache=True, nogil=True)
+def _closest(  # type: ignore[no-untyped-def]
+    size, m, unit, far, change, score, tolerance, node_cap, aid, gone, scores, pick, best
+):
+    """Write the units of the best-ranked turning set of this size to ``best``; how many nodes that took.
+
+    ``unit`` holds the m candidates, nearest first, ``far`` their distances.
+    """
+    if m == size:
+        _take(unit, pick, best, size, True)
+        return 0
+    _fill_aid(size, m, unit, change, aid, gone)
+    best_far, best_score = np.inf, np.inf
+    scores[0], gone[0] = score, 0.0
+    depth, visited = 0, 0
+    pick[0] = 0
+    while depth >= 0:
+        j, left = pick[depth], size - depth
+        stop = j + left > m or scores[depth] + aid[j, left] >= tolerance
+        if not stop and best_far < np.inf:
+            ahead = gone[depth]
+            for k in range(left):
+                ahead += far[j + k]
+            stop = ahead > best_far * (1.0 + SAME) or visited >= node_cap
+        if stop:
+            depth -= 1
+            if depth >= 0:
+                pick[depth] += 1
+            continue
+        visited += 1
+        gone[depth + 1] = gone[depth] + far[j]
+        scores[depth + 1] = scores[depth] + change[unit[j]]
+        if left > 1:
+            depth += 1
+            pick[depth] = j + 1
+            continue
+        if scores[size] < tolerance and _before(gone[size], scores[size], pick, best_far, best_score, best, unit, size):
+            best_far, best_score = gone[size], scores[size]
+            _take(unit, pick, best, size, False)
+        pick[depth] += 1
+    return visited
+
+
+@njit(cache=True, nogil=True)
+def _take(unit, pick, out, size, first):  # type: ignore[no-untyped-def]
+    """The picked units (or the first ones) in ascending order."""
+    for k in range(size):
+        one, j = unit[k] if first else unit[pick[k]], k
+        while j > 0 and out[j - 1] > one:
+            out[j] = out[j - 1]
+            j -= 1
+        out[j] = one
+
+
+@njit(cache=True, nogil=True)
+def _before(far, score, pick, best_far, best_score, best, unit, size):  # type: ignore[no-untyped-def]
+    """Whether a set ranks before the best one: closer, then a lower score, then earlier units."""
+    if best_far == np.inf:
+        return True
+    gap = SAME * max(abs(far), abs(best_far))
+    if abs(far - best_far) > gap:
+        return far < best_far
+    gap = SAME * max(abs(score), abs(best_score))
+    if abs(score - best_score) > gap:
+        return score < best_score
+    units = np.empty(size, dtype=np.int64)
+    _take(unit, pick, units, size, False)
+    for k in range(size):
+        if units[k] != best[k]:
+            return units[k] < best[k]
+    return False
