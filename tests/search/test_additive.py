@@ -103,3 +103,20 @@ def test_nothing_begins_after_the_deadline():
     found = additive.solve(model, replace(problem, budget=Budget(deadline=0.0)))
     assert (found.outcome == Outcome.STOPPED).all()
     assert not found.known.any()
+
+
+def test_units_of_no_column_and_of_several_are_told_apart():
+    """As many columns as units, but not one each: a unit the model does not use beside one with two columns."""
+    reading = Reading(0.0, 1e-9, as_floats, np.arange(3, dtype=np.int32))
+    structure = Additive(reading, np.array([1.0, 1.0, 1.0]), 0.0)
+    problem = Problem(
+        start=np.array([[2.0, 2.0, 1.0]]),
+        goal=np.array([[-2.0, -2.0, -1.0]]),
+        goal_of=np.zeros(1, dtype=np.int32),
+        unit_of=np.array([0, 0, 2], dtype=np.int32),
+        movable=np.ones((1, 3), dtype=bool),
+        distance=np.ones((1, 3)),
+        limit=np.full(1, np.inf),
+    )
+    found = additive.solve(structure, problem)
+    assert found.moved[0].tolist() == [True, False, False]

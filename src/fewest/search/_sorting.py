@@ -39,17 +39,28 @@ def solve_block(  # type: ignore[no-untyped-def]
     change, gain, far = np.empty(u), np.empty(u), np.empty(u)
     unit, pick, best = np.empty(u, dtype=np.int64), np.empty(u, dtype=np.int64), np.empty(u, dtype=np.int64)
     aid, gone, scores = np.zeros((u + 1, u + 1)), np.zeros(u + 1), np.zeros(u + 1)
+    one_each = True
+    for j in range(u):
+        one_each = one_each and span[j + 1] - span[j] == 1
     for i in range(first, last):
-        score, r, most = intercept, goal_of[i], 0.0
+        score, r, most, next_most = intercept, goal_of[i], 0.0, 0.0
         for k in range(span[u], order.shape[0]):  # columns of no unit
             score += coef[order[k]] * start[i, order[k]]
+        if one_each:  # no inner loop
+            for j in range(u):
+                change[j] = coef[order[j]] * start[i, order[j]]
+        else:
+            for j in range(u):
+                total = 0.0
+                for k in range(span[j], span[j + 1]):
+                    total += coef[order[k]] * start[i, order[k]]
+                change[j] = total
         for j in range(u):
-            total = 0.0
-            for k in range(span[j], span[j + 1]):
-                total += coef[order[k]] * start[i, order[k]]
-            score += total
-            change[j] = sign * (goal_sum[r, j] - total) if movable[i, j] else 0.0
-            most = min(most, change[j])
+            score += change[j]
+            c = sign * (goal_sum[r, j] - change[j]) if movable[i, j] else 0.0
+            change[j] = c
+            next_most = min(next_most, max(most, c))
+            most = min(most, c)
         score = sign * (score - cut)
         nodes[i] = 1
         if score < tolerance:
@@ -61,6 +72,12 @@ def solve_block(  # type: ignore[no-untyped-def]
         if score + most < tolerance:
             outcome[i], known[i], cost[i], lower[i] = FOUND, True, 1.0, 1.0
             moved[i, _nearest_single(u, change, score, tolerance, distance, i)] = True
+            continue
+        if score + most + next_most < tolerance and limit[i] >= 2.0:
+            outcome[i], known[i], cost[i], lower[i] = FOUND, True, 2.0, 2.0
+            nodes[i] += _nearest_pair(u, change, score, most, tolerance, distance, i, unit, best)
+            moved[i, best[0]] = True
+            moved[i, best[1]] = True
             continue
         size = _size(u, change, score, tolerance, gain)
         if size == 0:
@@ -90,6 +107,28 @@ def _nearest_single(u, change, score, tolerance, distance, i):  # type: ignore[n
             if a < b - gap or (a <= b + gap and change[j] < change[chosen] - SAME * abs(change[chosen])):
                 chosen = j
     return chosen
+
+
+@njit(cache=True, nogil=True)
+def _nearest_pair(u, change, score, most, tolerance, distance, i, unit, best):  # type: ignore[no-untyped-def]
+    """Write the turning pair that ranks first to ``best``; how many pairs were looked at."""
+    m = 0
+    for j in range(u):
+        unit[m] = j
+        m += change[j] < 0.0 and (score + most + change[j] < tolerance or change[j] == most)
+    best_far, best_score = np.inf, np.inf
+    for a in range(m):
+        near, left = distance[i, unit[a]], score + change[unit[a]]
+        for b in range(a + 1, m):
+            after = left + change[unit[b]]
+            if after < tolerance:
+                far = near + distance[i, unit[b]]
+                gap = SAME * max(abs(far), abs(best_far)) if best_far < np.inf else 0.0
+                tied = abs(far - best_far) <= gap and after < best_score - SAME * abs(best_score)
+                if far < best_far - gap or tied:
+                    best_far, best_score = far, after
+                    best[0], best[1] = unit[a], unit[b]
+    return m * (m - 1) // 2
 
 
 @njit(cache=True, nogil=True)

@@ -12,7 +12,6 @@ import numpy as np
 
 from fewest.search._blocks import additive_costs, additive_sizes, small_block
 from fewest.search._run import pack, run
-from fewest.search._sorted import plain_block
 from fewest.search._sorting import solve_block, unit_sums
 from fewest.search._work import Answers, Work, entry
 from fewest.search.problem import Found, Problem
@@ -60,12 +59,7 @@ def solve(structure: Additive, problem: Problem, threads: int = 1) -> Found:
         problem.n_units,
     )  # fmt: skip
 
-    plain = problem.cost is None and not (problem.rules or problem.rejected or problem.all_sets)
-
     def kernel(first: int, last: int, work: Work, out: Answers) -> None:
-        if plain:
-            plain_block(first, last, changes, constants, cubes, out)
-            return
         small_block(first, last, changes, constants, cubes, work, out)
         if out.todo[first:last].any():
             rest = additive_sizes if problem.cost is None else additive_costs
