@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -43,11 +44,19 @@ def load(name: str) -> tuple[pd.DataFrame, pd.DataFrame, pd.Series[Any], pd.Seri
 
     data = datasets.load(name) if name == "german" else datasets.load(name, data_folder())
     X, y = data.X.copy(), data.y
+    if name == "diabetes":
+        X = X[_paper_columns(name)]
     for column in X.columns:
         if not pd.api.types.is_numeric_dtype(X[column].dtype):
             X[column] = X[column].astype(object).where(X[column].notna(), "missing").astype("str")
     X_train, X_test, y_train, y_test = train_test_split(X, y, test_size=0.2, stratify=y, random_state=0)
     return X_train, X_test, y_train, y_test
+
+
+def _paper_columns(name: str) -> list[str]:
+    """The columns the data folder marks as the paper's."""
+    content = json.loads((data_folder() or Path()).joinpath("schema.json").read_text(encoding="utf-8"))
+    return [entry["name"] for entry in content["datasets"][name]["columns"] if entry.get("paper_set")]
 
 
 def estimator(kind: str, name: str = "") -> Any:

@@ -29,12 +29,15 @@ from fewest.search._work import (
 from fewest.structure._walk import goes_left
 
 _KEPT, _FLIPPED, _FREE = 0, 1, 2
+COLUMN, TESTS, LEFT, RIGHT = range(4)  # fields of Trees.link
 _SPREAD = -7046029254386353131
 
 
 @inner()
 def left_of(trees, node, z):  # type: ignore[no-untyped-def]
     """Whether the value z goes left at a node."""
+    if trees.plain:
+        return z <= trees.threshold[node]
     return goes_left(z, trees.threshold[node], trees.missing_left[node], trees.category[node], trees.left_levels)
 
 
@@ -42,27 +45,31 @@ def left_of(trees, node, z):  # type: ignore[no-untyped-def]
 def singles(trees, x, r, movable, sign, work, change):  # type: ignore[no-untyped-def]
     """Score of the start; ``change`` gets what each flip alone adds. One walk, plus one per bit met on the way."""
     total = trees.base
+    state, path, other = work.ids[STATE], work.ids[KEPT_PATH], work.ids[TRAIL]
     for t in range(trees.root.shape[0]):
         node = np.int64(trees.root[t])
         n = 0
-        while trees.column[node] >= 0:
-            c, u = trees.column[node], trees.unit[node]
+        link = trees.link[node]
+        while link[COLUMN] >= 0:
+            c, u = link[COLUMN], link[TESTS]
             is_left = left_of(trees, node, x[c])
-            if u >= 0 and movable[u] and work.ids[STATE, u] != _KEPT and left_of(trees, node, r[c]) != is_left:
-                work.ids[STATE, u] = _KEPT
-                work.ids[KEPT_PATH, n] = u
-                work.ids[TRAIL, n] = trees.right[node] if is_left else trees.left[node]
+            if left_of(trees, node, r[c]) != is_left and u >= 0 and movable[u] and state[u] != _KEPT:
+                state[u] = _KEPT
+                path[n] = u
+                other[n] = link[RIGHT] if is_left else link[LEFT]
                 n += 1
-            node = np.int64(trees.left[node] if is_left else trees.right[node])
+            node = np.int64(link[LEFT] if is_left else link[RIGHT])
+            link = trees.link[node]
         value = trees.value[node]
         total += value
         for j in range(n):
-            u, node = work.ids[KEPT_PATH, j], work.ids[TRAIL, j]
-            work.ids[STATE, u] = _FREE
-            while trees.column[node] >= 0:
-                c = trees.column[node]
-                z = r[c] if trees.unit[node] == u else x[c]
-                node = np.int64(trees.left[node] if left_of(trees, node, z) else trees.right[node])
+            u, node = path[j], other[j]
+            state[u] = _FREE
+            link = trees.link[node]
+            while link[COLUMN] >= 0:
+                z = r[link[COLUMN]] if link[TESTS] == u else x[link[COLUMN]]
+                node = np.int64(link[LEFT] if left_of(trees, node, z) else link[RIGHT])
+                link = trees.link[node]
             change[u] += sign * (trees.value[node] - value)
     return total
 
@@ -76,29 +83,30 @@ def collect(trees, x, r, movable, most, leaves, work):  # type: ignore[no-untype
         node = np.int64(trees.root[t])
         n_flipped, n_kept, n_trail, n_pending = 0, 0, 0, 0
         while True:
-            while trees.column[node] >= 0:
-                c, u = trees.column[node], trees.unit[node]
+            link = trees.link[node]
+            while link[COLUMN] >= 0:
+                c, u = link[COLUMN], link[TESTS]
                 is_left = left_of(trees, node, x[c])
-                if u >= 0 and movable[u] and state[u] != _KEPT:
-                    goal_left = left_of(trees, node, r[c])
-                    if goal_left != is_left:
-                        if state[u] == _FLIPPED:
-                            is_left = goal_left
+                goal_left = left_of(trees, node, r[c])
+                if goal_left != is_left and u >= 0 and movable[u] and state[u] != _KEPT:
+                    if state[u] == _FLIPPED:
+                        is_left = goal_left
+                    else:
+                        if n_flipped < most:
+                            pending = leaves.pending[n_pending]
+                            pending[0] = link[LEFT] if goal_left else link[RIGHT]
+                            pending[1], pending[2], pending[3], pending[4] = u, n_flipped, n_kept, n_trail
+                            n_pending += 1
                         else:
-                            if n_flipped < most:
-                                pending = leaves.pending[n_pending]
-                                pending[0] = trees.left[node] if goal_left else trees.right[node]
-                                pending[1], pending[2], pending[3], pending[4] = u, n_flipped, n_kept, n_trail
-                                n_pending += 1
-                            else:
-                                cut = True
-                            work.ids[SEEN, u] = 1
-                            state[u] = _KEPT
-                            work.ids[KEPT_PATH, n_kept] = u
-                            n_kept += 1
-                            work.ids[TRAIL, n_trail] = u
-                            n_trail += 1
-                node = np.int64(trees.left[node] if is_left else trees.right[node])
+                            cut = True
+                        work.ids[SEEN, u] = 1
+                        state[u] = _KEPT
+                        work.ids[KEPT_PATH, n_kept] = u
+                        n_kept += 1
+                        work.ids[TRAIL, n_trail] = u
+                        n_trail += 1
+                node = np.int64(link[LEFT] if is_left else link[RIGHT])
+                link = trees.link[node]
             if n >= MAX_LEAVES or top + n_flipped + n_kept > MAX_MEMBERS:
                 for j in range(n_trail):
                     state[work.ids[TRAIL, j]] = _FREE

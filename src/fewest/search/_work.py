@@ -75,7 +75,11 @@ NODES, KEPT, MET, STAMP, MARK, N_IMPLIES, N_FORBIDDEN, N_BANNED, DEGREE, N_TERMS
 
 
 class Trees(NamedTuple):
-    """The arrays of an Ensemble, and the unit that each node tests (-1 for none)."""
+    """The arrays of an Ensemble, and the unit that each node tests (-1 for none).
+
+    ``link`` holds column, unit, left and right child of each node side by side, as a walk needs them; ``plain`` says
+    that there are neither categories nor missing values, so that comparing with the threshold is all.
+    """
 
     column: I
     threshold: F
@@ -87,6 +91,8 @@ class Trees(NamedTuple):
     value: F
     root: I
     unit: I
+    link: I
+    plain: bool
     base: float
 
 

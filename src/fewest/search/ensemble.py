@@ -119,6 +119,7 @@ def pack_trees(structure: Ensemble, problem: Problem) -> Trees:
     column = np.ascontiguousarray(structure.column, dtype=np.int32)
     unit_of = np.asarray(problem.unit_of, dtype=np.int32)
     unit = np.where(column >= 0, unit_of[np.maximum(column, 0)], -1) if len(unit_of) else np.full(len(column), -1)
+    missing = bool(np.isnan(problem.start).any() or np.isnan(problem.goal).any())
     return Trees(
         column=column,
         threshold=np.ascontiguousarray(structure.threshold, dtype=np.float64),
@@ -130,6 +131,8 @@ def pack_trees(structure: Ensemble, problem: Problem) -> Trees:
         value=np.ascontiguousarray(structure.value, dtype=np.float64),
         root=np.ascontiguousarray(structure.root, dtype=np.int32),
         unit=np.ascontiguousarray(unit, dtype=np.int32),
+        link=np.ascontiguousarray(np.column_stack([column, unit, structure.left, structure.right]), dtype=np.int32),
+        plain=not missing and bool((structure.category < 0).all()),
         base=float(structure.base),
     )
 
