@@ -22,7 +22,8 @@ from fewest.search._work import STATE, Cubes, Leaves, Trees, Work, entry
 from fewest.search.problem import Bools, Floats, Found, Outcome, Problem
 from fewest.structure.base import Ensemble
 
-_SECONDS = 5.0
+_NODES = 500  # of the solver: a count, so that the answer does not hang on the machine's load
+_SECONDS = 10.0
 _RELAX = 1e-6
 _CLOSE = 1e-6  # bounds this close below a whole number count as it
 _MOST_LEAVES = 60_000
@@ -77,7 +78,7 @@ def improve(
         integrality=np.arange(len(weights)) < n_units,
         bounds=Bounds(0, 1),
         constraints=rows.constraint(len(weights)),
-        options={"time_limit": max(seconds, 0.1), "mip_rel_gap": 0.0},
+        options={"time_limit": max(seconds, 0.1), "node_limit": _NODES, "mip_rel_gap": 0.0},
     )
     if result.status == 2:
         found.outcome[i] = Outcome.NONE

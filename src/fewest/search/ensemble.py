@@ -7,8 +7,6 @@ program.
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 import numpy.typing as npt
 
@@ -44,7 +42,8 @@ def solve(structure: Ensemble, problem: Problem, threads: int = 1) -> Found:
                 improve(structure, problem, cubes, trees, found, i, leaves, work)
         rest = np.flatnonzero(retry & (found.outcome == Outcome.STOPPED))
         if len(rest) and problem.budget.nodes > _PATIENCE:
-            again, _ = _search(structure, _part(problem, rest), trees, problem.budget.nodes, threads)
+            rejected = {j: problem.rejected[i] for j, i in enumerate(rest.tolist()) if i in problem.rejected}
+            again, _ = _search(structure, problem.take(rest, rejected), trees, problem.budget.nodes, threads)
             _merge(found, again, rest)
     return found
 
@@ -72,20 +71,6 @@ def _search(structure: Ensemble, problem: Problem, trees: Trees, node_cap: int, 
                 tree_costs(first, last, changes, constants, ceiling, trees, cubes, leaves, work, out)
 
     return run(problem, cubes, kernel, threads)
-
-
-def _part(problem: Problem, rows: npt.NDArray[np.int64]) -> Problem:
-    """The problem of some of the cubes."""
-    return replace(
-        problem,
-        start=problem.start[rows],
-        goal_of=problem.goal_of[rows],
-        movable=problem.movable[rows],
-        distance=problem.distance[rows],
-        limit=problem.limit[rows],
-        cost=None if problem.cost is None else problem.cost[rows],
-        rejected={j: problem.rejected[i] for j, i in enumerate(rows.tolist()) if i in problem.rejected},
-    )
 
 
 def _merge(found: Found, again: Found, rows: npt.NDArray[np.int64]) -> None:
