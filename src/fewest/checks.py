@@ -259,8 +259,14 @@ def check_batches(explainer: Explainer, X: pd.DataFrame) -> None:
     backwards = explainer.explain(X.iloc[::-1]).to_frame().iloc[::-1]
     turned_columns = explainer.explain(X[X.columns[::-1]]).to_frame()
     parts = pd.concat([explainer.explain(X.iloc[k : k + 7]).to_frame() for k in range(0, len(X), 7)])
-    for name, other in (("reversed rows", backwards), ("reversed columns", turned_columns), ("parts of 7", parts)):
-        if not _same(whole, other):
+    alone = pd.concat([explainer.explain(X.iloc[[k]]).to_frame() for k in range(min(len(X), 12))])
+    for name, these, other in (
+        ("reversed rows", whole, backwards),
+        ("reversed columns", whole, turned_columns),
+        ("parts of 7", whole, parts),
+        ("rows alone", whole.iloc[:12], alone),
+    ):
+        if not _same(these, other):
             raise VerificationError(f"the answers change with {name}")
 
 

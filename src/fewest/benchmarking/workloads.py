@@ -44,8 +44,10 @@ def _ratio_to_predict(name: str, kind: str, repeat: int) -> tuple[float, str]:
     found = choose.solve(structure, problem, _no_model, 0.0, 1)
     size = found.cost[found.outcome == Outcome.FOUND]
     proved = float((found.outcome != Outcome.STOPPED).mean())
+    whole = cpu(partial(subject.decision.model.predict_proba, subject.cases)) * repeat
     detail = (
-        f"{1e6 * search / problem.n_cubes:.2f} us/query against {1e6 * predict / len(tiled):.2f} us/row, "
+        f"{1e6 * search / problem.n_cubes:.2f} us/query against {1e6 * predict / len(tiled):.2f} us/row "
+        f"({search / whole:.2g} x the whole pipeline), "
         f"n {len(rows)}, mean SEV {size.mean():.2f}, largest {size.max():.0f}, "
         f"unreachable {(found.outcome == Outcome.NONE).mean():.1%}, proved {proved:.1%}"
     )
