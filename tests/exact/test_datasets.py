@@ -20,12 +20,13 @@ def levels(
     decision: fw.Decision, schema: fw.Schema, case: pd.DataFrame, goal: pd.DataFrame, size: int
 ) -> list[set[str]]:
     """All sets of a size that turn the model, asked in one batch of plainly built rows."""
-    names = [f.name for f in schema.features if case[f.columns[0]].iloc[0] != goal[f.columns[0]].iloc[0]]
+    before, after = case.iloc[0].to_dict(), goal.iloc[0].to_dict()
+    names = [name for name in schema.names if before[name] != after[name]]
     sets = [set(chosen) for chosen in combinations(names, size)]
     if not sets:
         return []
     rows = {
-        name: pd.Series([(goal if name in chosen else case)[name].iloc[0] for chosen in sets], dtype=case[name].dtype)
+        name: pd.Series([after[name] if name in chosen else before[name] for chosen in sets], dtype=case[name].dtype)
         for name in schema.names
     }
     turned = decision.score(pd.DataFrame(rows)) < decision.cut

@@ -122,7 +122,7 @@ def _render(explanations: Explanations, title: str, verb: str, seed: int, limits
     )  # fmt: skip
     frequency = _feature_bars(explanations, limits)
     n_explained = len(explanations.sev())
-    used = np.unique(explanations.answers.strategy)
+    used = np.unique(explanations.answers.strategy[explanations.answers.strategy > 0])
     return environment.get_template("report.html.j2").render(
         title=_clip(title, 200),
         note=NOTE,
@@ -141,7 +141,7 @@ def _render(explanations: Explanations, title: str, verb: str, seed: int, limits
         notes=explanations.notes,
         n_explained=n_explained,
         plus=explanations.plus,
-        strategies=", ".join(dict.fromkeys(explanations.strategies[k] for k in used)),
+        strategies=", ".join(dict.fromkeys(explanations.strategies[k] for k in used)) or "nothing to search",
     )
 
 
