@@ -58,7 +58,7 @@ def fitted(
     """A pipeline of an encoder and the estimator, fitted on a random table; references that may be positive."""
     from sklearn.pipeline import make_pipeline
 
-    X = table(random, n, int(random.integers(2, 8)) if p is None else p)
+    X = table(random, n, int(random.integers(2, 7)) if p is None else p)
     y = labels(random, X)
     decision = fw.Decision(make_pipeline(encoder(X, scale), estimator).fit(X, y), positive=int(random.integers(2)))
     centre = ("mean", "median", "medoid")[random.integers(3)]
