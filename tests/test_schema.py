@@ -66,6 +66,10 @@ def test_an_unseen_level_is_named_with_its_row() -> None:
     with pytest.raises(DataError, match=r'row 2 .*column "job": value \'astronaut\''):
         Schema.infer(mixed()).conform(cases)
     assert Schema.infer(mixed()).conform(cases, unseen="allow")["job"].iloc[2] == "astronaut"
+    cases = mixed().astype({"grade": object})
+    cases.loc[0, "grade"] = "middling"
+    with pytest.raises(DataError, match="never seen"):
+        Schema.infer(mixed()).conform(cases, unseen="allow")
 
 
 def test_text_in_a_number_is_named() -> None:

@@ -258,7 +258,8 @@ def _conform_column(
     column: pd.Series[Any], feature: Feature, dtype: Any, unseen: Literal["error", "allow"]
 ) -> pd.Series[Any]:
     if feature.kind == "category":
-        if unseen == "error" and feature.levels:
+        # A column of fixed categories cannot hold another level: it would silently turn into a missing value.
+        if feature.levels and (unseen == "error" or isinstance(dtype, pd.CategoricalDtype)):
             _refuse_unseen(column, feature)
         if isinstance(dtype, pd.CategoricalDtype) and column.dtype != dtype:
             return column.astype(dtype)
