@@ -19,7 +19,9 @@ HARD = (
 )
 
 
-def boosted(p: int, trees: int, depth: int, seed: int = 0) -> tuple[Ensemble, npt.NDArray[np.float64]]:
+def boosted(
+    p: int, trees: int, depth: int, dense: bool = False, seed: int = 0
+) -> tuple[Ensemble, npt.NDArray[np.float64]]:
     """A gradient-boosted model on a dense additive signal with interactions, and rows like its training rows."""
     from sklearn.ensemble import HistGradientBoostingClassifier
 
@@ -27,7 +29,10 @@ def boosted(p: int, trees: int, depth: int, seed: int = 0) -> tuple[Ensemble, np
 
     random = np.random.default_rng(seed)
     X = random.normal(size=(4000, p))
-    weight = random.choice([-1.0, 1.0], p) * random.uniform(0.5, 1.0, p) / np.sqrt(p)  # dense: no feature stands out
+    weight = random.normal(size=p)
+    if dense:  # no feature stands out
+        weight = random.choice([-1.0, 1.0], p) * random.uniform(0.5, 1.0, p)
+    weight /= np.sqrt(p)
     signal = X @ weight + 0.3 * (X[:, :-1] * X[:, 1:]) @ random.normal(size=p - 1) / np.sqrt(p)
     y = signal + 0.3 * random.normal(size=len(X)) > 0
     model = HistGradientBoostingClassifier(
@@ -79,7 +84,7 @@ def growth() -> Iterator[Row]:
 
 
 def _hard(name: str, p: int, trees: int, depth: int, cases: int = 60, limit: float = 2.0) -> Iterator[Row]:
-    structure, X = boosted(p, trees, depth)
+    structure, X = boosted(p, trees, depth, dense=True)
     task = problem(structure, X, cases, True, 3600)
     times, proved, sizes = [], 0, []
     for cube in range(task.n_cubes):

@@ -26,13 +26,13 @@ _EASY, _HARD = 1 << 16, 1 << 22  # so many monomials before merging are expanded
 
 
 @entry
-def tree_changes(first, last, trees, cubes, work, changes, constants):  # type: ignore[no-untyped-def]
+def tree_changes(first, last, trees, cubes, work, changes, constants, bends):  # type: ignore[no-untyped-def]
     """Signed score of each start, and what each unit adds to it when flipped alone."""
     for u in range(cubes.movable.shape[1]):
         work.ids[STATE, u] = _FREE
     for i in range(first, last):
         x, r = cubes.start[i], cubes.goal[cubes.goal_of[i]]
-        raw = singles(trees, x, r, cubes.movable[i], cubes.sign, work, changes[i])
+        raw = singles(trees, x, r, cubes.movable[i], cubes.sign, work, changes[i], bends[i])
         constants[i] = cubes.sign * (raw - cubes.cut)
 
 
@@ -49,7 +49,7 @@ def small_block(first, last, changes, constants, cubes, work, out):  # type: ign
 
 
 @entry
-def tree_sizes(first, last, changes, constants, trees, cubes, leaves, work, out):  # type: ignore[no-untyped-def]
+def tree_sizes(first, last, changes, constants, bends, trees, cubes, leaves, work, out):  # type: ignore[no-untyped-def]
     """Least number of flips, from two on: take in more of the polynomial until the cube is answered."""
     for i in range(first, last):
         if not out.todo[i]:
@@ -64,7 +64,7 @@ def tree_sizes(first, last, changes, constants, trees, cubes, leaves, work, out)
             if degree < k:
                 continue
             cap = _EASY if stage == 0 else _HARD
-            m, complete = polynomial(i, trees, cubes, degree, cap, constants[i], loose, leaves, work)
+            m, complete = polynomial(i, trees, cubes, degree, cap, constants[i], loose, bends[i], leaves, work)
             if m >= 0:
                 last_size = min(most_wanted, degree)
                 answered, k = search_sizes(i, first, m, k, last_size, complete, cubes, work, out)
@@ -77,14 +77,16 @@ def tree_sizes(first, last, changes, constants, trees, cubes, leaves, work, out)
 
 
 @entry
-def tree_costs(first, last, changes, constants, ceiling, trees, cubes, leaves, work, out):  # type: ignore[no-untyped-def]
+def tree_costs(  # type: ignore[no-untyped-def]
+    first, last, changes, constants, bends, ceiling, trees, cubes, leaves, work, out
+):
     """Least cost, by a polynomial that reaches as far as any set that costs at most ``ceiling`` (n,)."""
     for i in range(first, last):
         if not out.todo[i]:
             continue
         loose = begin_cube(i, changes, cubes, work)
         degree = cheap_degree(i, cubes, ceiling[i])
-        m, complete = polynomial(i, trees, cubes, degree, _HARD, constants[i], loose, leaves, work)
+        m, complete = polynomial(i, trees, cubes, degree, _HARD, constants[i], loose, bends[i], leaves, work)
         if m >= 0:
             search_costs(i, first, m, ceiling[i], complete, loose, cubes, work, out)
         else:

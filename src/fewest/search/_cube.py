@@ -160,10 +160,10 @@ def best_single(i, constant, changes, cubes, out):  # type: ignore[no-untyped-de
 
 
 @inner()
-def polynomial(i, trees, cubes, most, cap, constant, loose, leaves, work):  # type: ignore[no-untyped-def]
+def polynomial(i, trees, cubes, most, cap, constant, loose, bends, leaves, work):  # type: ignore[no-untyped-def]
     """Reduce, expand to degree ``most`` and load the root. Returns (units, or -1 for too large; whether complete)."""
     x, r = cubes.start[i], cubes.goal[cubes.goal_of[i]]
-    n_leaves, cut = collect(trees, x, r, cubes.movable[i], most, leaves, work)
+    n_leaves, cut = collect(trees, x, r, cubes.movable[i], most, bends, leaves, work)
     if n_leaves < 0:
         return np.int64(-1), False
     if most == ALL:

@@ -35,7 +35,8 @@ def list_leaves(i, most, trees, cubes, leaves, work):  # type: ignore[no-untyped
     for u in range(cubes.movable.shape[1]):
         work.ids[STATE, u] = 2
     x, r = cubes.start[i], cubes.goal[cubes.goal_of[i]]
-    return collect(trees, x, r, cubes.movable[i], most, leaves, work)[0]
+    every = np.ones(trees.root.shape[0], dtype=np.bool_)
+    return collect(trees, x, r, cubes.movable[i], most, every, leaves, work)[0]
 
 
 class _Rows:

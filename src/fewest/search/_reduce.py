@@ -42,8 +42,11 @@ def left_of(trees, node, z):  # type: ignore[no-untyped-def]
 
 
 @inner()
-def singles(trees, x, r, movable, sign, work, change):  # type: ignore[no-untyped-def]
-    """Score of the start; ``change`` gets what each flip alone adds. One walk, plus one per bit met on the way."""
+def singles(trees, x, r, movable, sign, work, change, bends):  # type: ignore[no-untyped-def]
+    """Score of the start; ``change`` gets what each flip alone adds. One walk, plus one per bit met on the way.
+
+    ``bends`` gets the trees whose path meets a bit at all: the others are the same on the whole cube.
+    """
     total = trees.base
     state, path, other = work.ids[STATE], work.ids[KEPT_PATH], work.ids[TRAIL]
     for t in range(trees.root.shape[0]):
@@ -60,6 +63,7 @@ def singles(trees, x, r, movable, sign, work, change):  # type: ignore[no-untype
                 n += 1
             node = np.int64(link[LEFT] if is_left else link[RIGHT])
             link = trees.link[node]
+        bends[t] = n > 0
         value = trees.value[node]
         total += value
         for j in range(n):
@@ -75,11 +79,16 @@ def singles(trees, x, r, movable, sign, work, change):  # type: ignore[no-untype
 
 
 @inner()
-def collect(trees, x, r, movable, most, leaves, work):  # type: ignore[no-untyped-def]
-    """List the leaves that at most ``most`` flips reach. Returns (leaves or -1 for too many, whether any was cut)."""
+def collect(trees, x, r, movable, most, bends, leaves, work):  # type: ignore[no-untyped-def]
+    """List the leaves that at most ``most`` flips reach, of the trees that bend.
+
+    Returns (leaves or -1 for too many, whether any was cut).
+    """
     n, top, cut = np.int64(0), np.int64(0), False
     state = work.ids[STATE]
     for t in range(trees.root.shape[0]):
+        if not bends[t]:
+            continue
         node = np.int64(trees.root[t])
         n_flipped, n_kept, n_trail, n_pending = 0, 0, 0, 0
         while True:

@@ -55,20 +55,21 @@ def _search(structure: Ensemble, problem: Problem, trees: Trees, node_cap: int, 
     deepest = depth(trees)
     changes = np.zeros((problem.n_cubes, problem.n_units))
     constants = np.zeros(problem.n_cubes)
+    bends = np.zeros((problem.n_cubes, len(trees.root)), dtype=bool)
     ceiling = cubes.limit.copy()
     if problem.cost is not None and not small:
         _lower_ceilings(cubes, trees, ceiling)
 
     def kernel(first: int, last: int, work: Work, out: Answers) -> None:
-        tree_changes(first, last, trees, cubes, work, changes, constants)
+        tree_changes(first, last, trees, cubes, work, changes, constants, bends)
         small_block(first, last, changes, constants, cubes, work, out)
         if not out.todo[first:last].any():
             return
         with leaf_lists.borrow(deepest) as leaves:
             if problem.cost is None:
-                tree_sizes(first, last, changes, constants, trees, cubes, leaves, work, out)
+                tree_sizes(first, last, changes, constants, bends, trees, cubes, leaves, work, out)
             else:
-                tree_costs(first, last, changes, constants, ceiling, trees, cubes, leaves, work, out)
+                tree_costs(first, last, changes, constants, bends, ceiling, trees, cubes, leaves, work, out)
 
     return run(problem, cubes, kernel, threads)
 
