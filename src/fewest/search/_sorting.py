@@ -36,8 +36,9 @@ def solve_block(  # type: ignore[no-untyped-def]
 ):  # fmt: skip
     """Answer the cubes first..last."""
     u = span.shape[0] - 1
-    change, gain, far = np.empty(u), np.empty(u), np.empty(u)
-    unit, pick, best = np.empty(u, dtype=np.int64), np.empty(u, dtype=np.int64), np.empty(u, dtype=np.int64)
+    change, gain, far, spare = np.empty(u), np.empty(u), np.empty(u), np.empty(u + 1)
+    unit, place = np.empty(u + 1, dtype=np.int64), np.empty(u + 1, dtype=np.int64)
+    pick, best = np.empty(u, dtype=np.int64), np.empty(u, dtype=np.int64)
     aid, gone, scores = np.zeros((u + 1, u + 1)), np.zeros(u + 1), np.zeros(u + 1)
     one_each = True
     for j in range(u):
@@ -71,7 +72,7 @@ def solve_block(  # type: ignore[no-untyped-def]
             continue
         if score + most < tolerance:
             outcome[i], known[i], cost[i], lower[i] = FOUND, True, 1.0, 1.0
-            moved[i, _nearest_single(u, change, score, tolerance, distance, i)] = True
+            moved[i, _nearest_single(u, change, score, tolerance, distance, i, far)] = True
             continue
         if score + most + next_most < tolerance and limit[i] >= 2.0:
             outcome[i], known[i], cost[i], lower[i] = FOUND, True, 2.0, 2.0
@@ -79,14 +80,14 @@ def solve_block(  # type: ignore[no-untyped-def]
             moved[i, best[0]] = True
             moved[i, best[1]] = True
             continue
-        size = _size(u, change, score, tolerance, gain)
+        size = _size(u, change, score, tolerance, gain, spare)
         if size == 0:
             outcome[i], lower[i] = NONE, np.inf
         elif size > limit[i]:
             outcome[i], lower[i] = NONE, np.floor(limit[i]) + 1.0
         else:
             outcome[i], known[i], cost[i], lower[i] = FOUND, True, float(size), float(size)
-            m = _candidates(u, change, score, tolerance, size, distance, i, gain, unit, far)
+            m = _candidates(u, change, score, tolerance, size, distance, i, gain, unit, far, spare, place)
             nodes[i] += _closest(size, m, unit, far, change, score, tolerance, node_cap, aid, gone, scores,
                                  pick, best)  # fmt: skip
             for k in range(size):
@@ -94,18 +95,16 @@ def solve_block(  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True, inline="always")
-def _nearest_single(u, change, score, tolerance, distance, i):  # type: ignore[no-untyped-def]
+def _nearest_single(u, change, score, tolerance, distance, i, far):  # type: ignore[no-untyped-def]
     """The turning unit that ranks first."""
-    chosen = -1
+    least = np.inf
+    for j in range(u):  # selections, not branches: which units turn cannot be foreseen
+        far[j] = distance[i, j] if score + change[j] < tolerance else np.inf
+        least = far[j] if far[j] < least else least
+    chosen, reach = -1, least + SAME * abs(least)
     for j in range(u):
-        if change[j] < 0.0 and score + change[j] < tolerance:
-            if chosen < 0:
-                chosen = j
-                continue
-            a, b = distance[i, j], distance[i, chosen]
-            gap = SAME * max(abs(a), abs(b))
-            if a < b - gap or (a <= b + gap and change[j] < change[chosen] - SAME * abs(change[chosen])):
-                chosen = j
+        if far[j] <= reach and (chosen < 0 or change[j] < change[chosen] - SAME * abs(change[chosen])):
+            chosen = j
     return chosen
 
 
@@ -132,18 +131,17 @@ def _nearest_pair(u, change, score, most, tolerance, distance, i, unit, best):  
 
 
 @njit(cache=True, nogil=True)
-def _size(u, change, score, tolerance, gain):  # type: ignore[no-untyped-def]
+def _size(u, change, score, tolerance, gain, spare):  # type: ignore[no-untyped-def]
     """How many of the most helpful units it takes, 0 where all do not suffice; their changes, sorted, in ``gain``."""
     m = 0
     for j in range(u):
-        g = change[j]
-        if g < 0.0:
-            k = m
-            while k > 0 and gain[k - 1] > g:
-                gain[k] = gain[k - 1]
-                k -= 1
-            gain[k] = g
-            m += 1
+        spare[m] = change[j]
+        m += change[j] < 0.0
+    for a in range(m):  # sorted by counting: no branch hangs on the values
+        rank = 0
+        for b in range(m):
+            rank += (spare[b] < spare[a]) | ((spare[b] == spare[a]) & (b < a))
+        gain[rank] = spare[a]
     for size in range(m):
         score += gain[size]
         if score < tolerance:
@@ -152,20 +150,20 @@ def _size(u, change, score, tolerance, gain):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def _candidates(u, change, score, tolerance, size, distance, i, gain, unit, far):  # type: ignore[no-untyped-def]
+def _candidates(u, change, score, tolerance, size, distance, i, gain, unit, far, spare, place):  # type: ignore[no-untyped-def]
     """Units that turn the cube together with the size - 1 most helpful ones, nearest first; how many there are."""
     others = score
     for k in range(size - 1):
         others += gain[k]
     m = 0
     for j in range(u):
-        if change[j] < 0.0 and (others + change[j] < tolerance or change[j] <= gain[size - 1]):
-            here, k = distance[i, j], m
-            while k > 0 and far[k - 1] > here:
-                far[k], unit[k] = far[k - 1], unit[k - 1]
-                k -= 1
-            far[k], unit[k] = here, j
-            m += 1
+        place[m], spare[m] = j, distance[i, j]
+        m += (change[j] < 0.0) & ((others + change[j] < tolerance) | (change[j] <= gain[size - 1]))
+    for a in range(m):
+        rank = 0
+        for b in range(m):
+            rank += (spare[b] < spare[a]) | ((spare[b] == spare[a]) & (b < a))
+        unit[rank], far[rank] = place[a], spare[a]
     return m
 
 
