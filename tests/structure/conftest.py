@@ -148,7 +148,7 @@ def questions(kinds: tuple[str, ...] = ("proba",)) -> list[dict[str, Any]]:
     return asked
 
 
-def check(model: Any, rows: Any, asked: dict[str, Any], raw: Any = None, edges: bool = True) -> Any:
+def check_it(model: Any, rows: Any, asked: dict[str, Any], raw: Any = None, edges: bool = True) -> Any:
     """Read the model and hold it against the library; `raw` gives the margin of ``classes_[1]``."""
     structure = read(model, **asked)
     assert not isinstance(structure, Opaque), structure.reason
@@ -178,7 +178,7 @@ def one_thread() -> Any:
 def tools() -> SimpleNamespace:
     return SimpleNamespace(
         numbers=numbers, labels=labels, on_the_edge=on_the_edge, score=score, wrong=wrong, questions=questions,
-        check=check, replace=replace, expit=expit, batch=BATCH,
+        check_it=check_it, replace=replace, expit=expit, batch=BATCH,
     )  # fmt: skip
 
 

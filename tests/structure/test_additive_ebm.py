@@ -31,7 +31,7 @@ def test_main_effects_are_read(tools, train, rows):
         {"kind": "label"},
         {"kind": "decision", "threshold": 0.1},
     ):
-        structure, _ = tools.check(
+        structure, _ = tools.check_it(
             model, with_gaps(rows, 2), asked, raw=lambda model, rows: model.decision_function(rows)
         )
         assert isinstance(structure, Additive)
@@ -50,13 +50,13 @@ def test_a_frame_with_categories_is_read(tools, train, rows):
         return pd.DataFrame({"x0": X[:, 0], "place": names[X[:, 2].astype(int) % 3], "x1": X[:, 1], "x5": X[:, 5] > 0})
 
     model = fitted(frame(train[0]), train[1])
-    structure, _ = tools.check(model, frame(rows), {"threshold": 0.4})
+    structure, _ = tools.check_it(model, frame(rows), {"threshold": 0.4})
     assert structure.reading.source.tolist() == [0, 1, 2, 3]
 
 
 def test_two_of_three_classes_are_compared(tools, train3, rows):
     model = fitted(*train3)
-    tools.check(model, rows, {"positive": 2, "against": 0})
+    tools.check_it(model, rows, {"positive": 2, "against": 0})
 
 
 def test_interactions_are_not_read(train):

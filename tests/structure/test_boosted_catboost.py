@@ -28,12 +28,12 @@ def with_gaps(X, seed, share=0.15):
 def test_symmetric_trees_are_read(settings, dtype, tools, train, rows):
     model = boosted(**settings).fit(with_gaps(train[0], 1).astype(dtype), train[1])
     for asked in tools.questions(("proba", "label")):
-        tools.check(model, with_gaps(rows, 2).astype(dtype), asked, raw=margin)
+        tools.check_it(model, with_gaps(rows, 2).astype(dtype), asked, raw=margin)
 
 
 def test_two_of_three_classes_are_compared(tools, train3, rows):
     model = boosted().fit(*train3)
-    tools.check(
+    tools.check_it(
         model,
         rows,
         {"positive": 2, "against": 0},
@@ -43,7 +43,7 @@ def test_two_of_three_classes_are_compared(tools, train3, rows):
 
 def test_wrong_readings_are_caught(tools, train, rows):
     model = boosted(boost_from_average=True).fit(with_gaps(train[0], 1), train[1])
-    right, edged = tools.check(model, with_gaps(rows, 2), {"threshold": 0.45}, raw=margin)
+    right, edged = tools.check_it(model, with_gaps(rows, 2), {"threshold": 0.45}, raw=margin)
     with np.errstate(over="ignore"):
         below = np.nextafter(right.threshold.astype(np.float32), np.float32(-np.inf)).astype(float)
     for broken in (

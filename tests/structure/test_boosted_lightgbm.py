@@ -55,14 +55,14 @@ def test_each_treatment_of_missing_values_is_read(name, tools, train, rows):
     settings, change = MISSING[name]
     model = boosted(**settings).fit(named(change(train[0])), train[1])
     for asked in tools.questions(("proba", "label")):
-        structure, edged = tools.check(model, named(with_gaps(with_zeros(rows, 3), 2)), asked, raw=margin)
+        structure, edged = tools.check_it(model, named(with_gaps(with_zeros(rows, 3), 2)), asked, raw=margin)
     broken = tools.replace(structure, missing_left=~structure.missing_left)
     assert tools.wrong(model, broken, edged, 0.5, kind="label", positive=1)
 
 
 def test_two_of_three_classes_are_compared(tools, train3, rows):
     model = boosted().fit(named(train3[0]), train3[1])
-    tools.check(
+    tools.check_it(
         model,
         named(rows),
         {"positive": 2, "against": 0},
@@ -80,7 +80,7 @@ def test_other_forms_of_input_are_read(form, tools, train, rows):
         query = (query * (1 if form == "float32" else 10_000)).astype(form)
         X = (X * (1 if form == "float32" else 10_000)).astype(form)
     model = boosted().fit(X, train[1])
-    tools.check(model, query, {"threshold": 0.45}, raw=margin, edges=form == "float32")
+    tools.check_it(model, query, {"threshold": 0.45}, raw=margin, edges=form == "float32")
 
 
 def frame(X, seed, order=1):
@@ -99,7 +99,7 @@ def test_categories_of_a_frame_are_read(tools, train, rows):
     model = boosted(min_child_samples=5, cat_smooth=1.0, min_data_per_group=5).fit(frame(train[0], 1), train[1])
     for order in (1, -1):
         for asked in tools.questions():
-            structure, edged = tools.check(model, frame(rows, 2, order), asked, raw=margin)
+            structure, edged = tools.check_it(model, frame(rows, 2, order), asked, raw=margin)
     assert (structure.category >= 0).any()
     flipped = tools.replace(structure, left_levels=~structure.left_levels)
     assert tools.wrong(model, flipped, edged, 0.9)
@@ -114,7 +114,7 @@ def test_categories_of_an_array_are_read(tools, train, rows):
     query[100:200, 2] = -1.0
     query[200:300, 2] = 3.7
     query[300:350, 2] = -0.4
-    structure, _ = tools.check(model, query, {"threshold": 0.45}, raw=margin)
+    structure, _ = tools.check_it(model, query, {"threshold": 0.45}, raw=margin)
     assert (structure.category >= 0).any()
 
 
@@ -124,12 +124,12 @@ def test_early_stopping_keeps_the_best_rounds(tools, train, rows):
     new = "eval_X" in inspect.signature(model.fit).parameters
     given = {"eval_X": held_out[0], "eval_y": held_out[1]} if new else {"eval_set": [held_out]}
     model.fit(named(train[0]), train[1], callbacks=[lightgbm.early_stopping(3, verbose=False)], **given)
-    tools.check(model, named(rows), {"threshold": 0.5}, raw=margin)
+    tools.check_it(model, named(rows), {"threshold": 0.5}, raw=margin)
 
 
 def test_wrong_readings_are_caught(tools, train, rows):
     model = boosted().fit(named(train[0]), train[1])
-    right, edged = tools.check(model, named(rows), {"threshold": 0.45}, raw=margin)
+    right, edged = tools.check_it(model, named(rows), {"threshold": 0.45}, raw=margin)
     for broken in (
         tools.replace(right, threshold=np.nextafter(right.threshold, -np.inf)),
         tools.replace(right, reading=tools.replace(right.reading, prepare=as_float32_values)),

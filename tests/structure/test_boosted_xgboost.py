@@ -29,34 +29,34 @@ def with_gaps(X, seed, share=0.15):
 def test_numbers_with_gaps_are_read(dtype, settings, tools, train, rows):
     model = boosted(**settings).fit(with_gaps(train[0], 1).astype(dtype), train[1])
     for asked in tools.questions(("proba", "label")):
-        tools.check(model, with_gaps(rows, 2).astype(dtype), asked, raw=margin)
+        tools.check_it(model, with_gaps(rows, 2).astype(dtype), asked, raw=margin)
 
 
 def test_random_forest_and_dart_are_read(tools, train, rows):
     forest = xgboost.XGBRFClassifier(n_estimators=20, max_depth=5, n_jobs=1, random_state=0).fit(*train)
-    tools.check(forest, rows, {"threshold": 0.45}, raw=margin)
+    tools.check_it(forest, rows, {"threshold": 0.45}, raw=margin)
     dart = boosted(booster="dart", rate_drop=0.3, random_state=1).fit(*train)
-    tools.check(dart, rows, {"threshold": 0.45}, raw=margin)
+    tools.check_it(dart, rows, {"threshold": 0.45}, raw=margin)
 
 
 def test_early_stopping_keeps_the_best_rounds(tools, train, rows):
     model = boosted(n_estimators=200, early_stopping_rounds=3, learning_rate=0.5)
     model.fit(*train, eval_set=[(train[0][:150], 1 - train[1][:150])], verbose=False)
     assert model.best_iteration + 1 < model.get_booster().num_boosted_rounds()
-    tools.check(model, rows, {"threshold": 0.5}, raw=margin)
+    tools.check_it(model, rows, {"threshold": 0.5}, raw=margin)
 
 
 def test_linear_booster_is_additive(tools, train, rows):
     scale = train[0].std(axis=0)
     model = boosted(booster="gblinear", max_depth=None).fit(train[0] / scale, train[1])
-    structure, _ = tools.check(model, with_gaps(rows / scale, 1), {"threshold": 0.45}, raw=margin)
+    structure, _ = tools.check_it(model, with_gaps(rows / scale, 1), {"threshold": 0.45}, raw=margin)
     assert isinstance(structure, Additive)
 
 
 def test_two_of_three_classes_are_compared(tools, train3, rows):
     for settings in ({}, {"base_score": 0.3}):
         model = boosted(**settings).fit(*train3)
-        tools.check(
+        tools.check_it(
             model,
             rows,
             {"positive": 2, "against": 0},
@@ -68,13 +68,13 @@ def test_a_marker_for_missing_is_read(tools, train, rows):
     X, query = train[0].copy(), rows.copy()
     X[::3, 0] = query[::3, 0] = -999.0
     model = boosted(missing=-999.0).fit(X, train[1])
-    tools.check(model, query, {"threshold": 0.45}, raw=margin)
+    tools.check_it(model, query, {"threshold": 0.45}, raw=margin)
 
 
 def test_absent_entries_of_a_sparse_matrix_are_missing(tools, train, rows):
     model = boosted().fit(sparse.csr_matrix(train[0]), train[1])
     query = sparse.csr_matrix(rows)
-    structure, _ = tools.check(model, query, {"threshold": 0.45}, raw=margin, edges=False)
+    structure, _ = tools.check_it(model, query, {"threshold": 0.45}, raw=margin, edges=False)
     dense = tools.replace(structure, reading=tools.replace(structure.reading, prepare=as_floats))
     assert tools.wrong(model, dense, query, 0.45)
 
@@ -96,7 +96,7 @@ def test_categories_of_a_frame_are_read(settings, tools, train, rows):
     model = boosted(enable_categorical=True, **settings).fit(frame(train[0], 1), train[1])
     for order in (1, -1):
         query = frame(rows, 2, order)
-        structure, edged = tools.check(model, query, {"threshold": 0.45}, raw=margin)
+        structure, edged = tools.check_it(model, query, {"threshold": 0.45}, raw=margin)
         assert (structure.category >= 0).any()
         for broken in (
             tools.replace(structure, left_levels=~structure.left_levels),
@@ -108,7 +108,7 @@ def test_categories_of_a_frame_are_read(settings, tools, train, rows):
 def test_category_names_beyond_ascii_are_read_by_place(tools, train, rows):
     # XGBoost recodes such names wrongly and refuses another order of the levels.
     model = boosted(enable_categorical=True).fit(frame(train[0], 1, third="Süden"), train[1])
-    tools.check(model, frame(rows, 2, third="Süden"), {"threshold": 0.45}, raw=margin)
+    tools.check_it(model, frame(rows, 2, third="Süden"), {"threshold": 0.45}, raw=margin)
 
 
 def test_categories_of_an_array_are_read(tools, train, rows):
@@ -116,12 +116,12 @@ def test_categories_of_an_array_are_read(tools, train, rows):
     model = boosted(enable_categorical=True, feature_types=types).fit(train[0], train[1])
     query = with_gaps(rows, 4)
     query[:100, 2] = 40.0
-    tools.check(model, query, {"threshold": 0.45}, raw=margin)
+    tools.check_it(model, query, {"threshold": 0.45}, raw=margin)
 
 
 def test_wrong_readings_are_caught(tools, train, rows):
     model = boosted().fit(with_gaps(train[0], 1), train[1])
-    right, edged = tools.check(model, with_gaps(rows, 2), {"threshold": 0.45}, raw=margin)
+    right, edged = tools.check_it(model, with_gaps(rows, 2), {"threshold": 0.45}, raw=margin)
     stored = np.nextafter(right.threshold.astype(np.float32), np.float32(np.inf)).astype(float)
     for broken in (
         tools.replace(right, threshold=stored),

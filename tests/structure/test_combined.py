@@ -40,9 +40,9 @@ def test_one_calibrated_model_is_its_base_with_another_cut(method, name, tools, 
         thresholds += [float(steps[len(steps) // 2]), 1.0 - float(steps[len(steps) // 2])]
     both = [(threshold, 0) for threshold in thresholds] + [(threshold, 1) for threshold in thresholds[1:]]
     for threshold, positive in both:
-        structure, _ = tools.check(model, scaled[1], {"threshold": threshold, "positive": positive})
+        structure, _ = tools.check_it(model, scaled[1], {"threshold": threshold, "positive": positive})
         assert isinstance(structure, Additive | Ensemble)
-    tools.check(model, scaled[1], {"kind": "label"})
+    tools.check_it(model, scaled[1], {"kind": "label"})
 
 
 @pytest.mark.parametrize("method", ["sigmoid", "isotonic", "temperature"])
@@ -52,7 +52,7 @@ def test_calibrated_folds_are_a_composite(method, name, tools, train, scaled):
     for asked in ({"threshold": 0.3}, {"threshold": 0.62, "positive": 0}, {"kind": "label"}):
         positive = asked.get("positive", 1)
         sign = 1.0 if positive == 1 else -1.0
-        structure, _ = tools.check(
+        structure, _ = tools.check_it(
             model, scaled[1], asked, raw=lambda model, rows, p=positive, s=sign: s * model.predict_proba(rows)[:, p]
         )
         assert isinstance(structure, Composite)
@@ -67,7 +67,7 @@ def test_a_library_beyond_scikit_learn_is_calibrated(tools, train, scaled):
         model = CalibratedClassifierCV(FrozenEstimator(base), method=method, ensemble=False)
         model.fit(scaled[0][half:], train[1][half:])
         for positive in (0, 1):
-            tools.check(model, scaled[1], {"threshold": 0.37, "positive": positive})
+            tools.check_it(model, scaled[1], {"threshold": 0.37, "positive": positive})
 
 
 def test_soft_votes_of_trees_are_one_ensemble(tools, train, train3, rows):
@@ -77,12 +77,12 @@ def test_soft_votes_of_trees_are_one_ensemble(tools, train, train3, rows):
     ]
     model = VotingClassifier(members, voting="soft", weights=[2, 1]).fit(*train)
     for asked in tools.questions(("proba", "label")):
-        structure, edged = tools.check(model, rows, asked)
+        structure, edged = tools.check_it(model, rows, asked)
         assert isinstance(structure, Ensemble)
     halved = tools.replace(structure, value=structure.value / 2)
     assert tools.wrong(model, halved, edged, 0.5, kind="label", positive=1)
     several = VotingClassifier(members, voting="soft").fit(*train3)
-    tools.check(several, rows, {"positive": 1, "against": 2})
+    tools.check_it(several, rows, {"positive": 1, "against": 2})
 
 
 def mixed(voting, weights=None):
@@ -100,14 +100,14 @@ def mixed(voting, weights=None):
 def test_mixed_votes_are_composites(tools, train, scaled):
     soft = mixed("soft", [1, 2, 1]).fit(scaled[0], train[1])
     for asked in tools.questions(("proba", "label")):
-        structure, _ = tools.check(soft, scaled[1], asked)
+        structure, _ = tools.check_it(soft, scaled[1], asked)
         assert isinstance(structure, Composite)
     unweighted = tools.replace(structure, weights=(1 / 3, 1 / 3, 1 / 3))
     assert tools.wrong(soft, unweighted, scaled[1], 0.5, kind="label", positive=1)
     for weights in (None, [2, 1, 1]):
         hard = mixed("hard", weights).fit(scaled[0], train[1])
         for positive in (0, 1):
-            structure, _ = tools.check(hard, scaled[1], {"kind": "label", "positive": positive})
+            structure, _ = tools.check_it(hard, scaled[1], {"kind": "label", "positive": positive})
         assert isinstance(structure, Composite)
     assert "kind='label'" in read(hard).reason
     turned = tools.replace(structure, members=structure.members[::-1], spans=structure.spans)

@@ -39,7 +39,7 @@ def test_numbers_with_gaps_are_read(dtype, tools, train, rows):
     X = with_gaps(train[0], 1).astype(dtype)
     model = boosted().fit(X, train[1])
     for asked in tools.questions(("proba", "decision", "label")):
-        tools.check(
+        tools.check_it(
             model, with_gaps(rows, 2).astype(dtype), asked, raw=lambda model, rows: model.decision_function(rows)
         )
 
@@ -47,7 +47,7 @@ def test_numbers_with_gaps_are_read(dtype, tools, train, rows):
 def test_two_of_three_classes_are_compared(tools, train3, rows):
     model = boosted().fit(*train3)
     for kind in ("proba", "decision"):
-        tools.check(model, rows, {"positive": 2, "against": 1, "kind": kind})
+        tools.check_it(model, rows, {"positive": 2, "against": 1, "kind": kind})
 
 
 def test_categories_of_a_frame_are_read(tools, train, rows):
@@ -57,7 +57,7 @@ def test_categories_of_a_frame_are_read(tools, train, rows):
         (True, {"threshold": 0.3, "positive": 0}),
         (True, {"kind": "decision", "threshold": 0.2}),
     ):
-        structure, _ = tools.check(
+        structure, _ = tools.check_it(
             model, frame(rows, 2, unknown), asked, raw=lambda model, rows: model.decision_function(rows)
         )
     assert structure.reading.source.tolist() == [1, 4, 0, 2, 3, 5]
@@ -69,13 +69,13 @@ def test_categories_of_an_array_are_read(tools, train, rows):
     X[:, 2] = np.where(X[:, 2] > 6, 100, X[:, 2])
     model = boosted(categorical_features=[2, 5]).fit(X, train[1])
     query = with_gaps(rows, 3)
-    structure, _ = tools.check(model, query, {"threshold": 0.4}, raw=lambda model, rows: model.decision_function(rows))
+    structure, _ = tools.check_it(model, query, {"threshold": 0.4}, raw=lambda fitted, X: fitted.decision_function(X))
     assert structure.reading.source.tolist() == [2, 5, 0, 1, 3, 4]
 
 
 def test_wrong_readings_are_caught(tools, train, rows):
     model = boosted(categorical_features="from_dtype").fit(frame(with_gaps_in_first(train[0]), 1), train[1])
-    right, edged = tools.check(model, frame(with_gaps_in_first(rows), 2, True), {"threshold": 0.4})
+    right, edged = tools.check_it(model, frame(with_gaps_in_first(rows), 2, True), {"threshold": 0.4})
     numeric = right.category < 0
     for broken in (
         tools.replace(right, threshold=np.nextafter(right.threshold, -np.inf)),
@@ -87,7 +87,7 @@ def test_wrong_readings_are_caught(tools, train, rows):
     ):
         assert tools.wrong(model, broken, edged, 0.4, raw=lambda model, rows: model.decision_function(rows))
     plain = boosted().fit(*train)
-    right, edged = tools.check(plain, rows, {"threshold": 0.4})
+    right, edged = tools.check_it(plain, rows, {"threshold": 0.4})
     single = tools.replace(right, reading=tools.replace(right.reading, prepare=as_float32_values))
     assert tools.wrong(plain, single, edged, 0.4)
 

@@ -33,23 +33,23 @@ def test_linear_models_decide_as_read(name, tools, train, scaled):
     make, kinds = MODELS[name]
     model = make().fit(scaled[0], train[1])
     for asked in tools.questions(kinds):
-        structure, _ = tools.check(model, scaled[2], asked, raw=lambda model, rows: model.decision_function(rows))
+        structure, _ = tools.check_it(model, scaled[2], asked, raw=lambda model, rows: model.decision_function(rows))
         assert isinstance(structure, Additive)
 
 
 def test_float32_and_sparse_input_are_read(tools, train, scaled):
     single = LogisticRegression().fit(scaled[0].astype(np.float32), train[1])
-    tools.check(single, scaled[2].astype(np.float32), {"threshold": 0.4})
+    tools.check_it(single, scaled[2].astype(np.float32), {"threshold": 0.4})
     matrix = sparse.csr_matrix(scaled[0])
     model = LogisticRegression().fit(matrix, train[1])
-    tools.check(model, sparse.csr_matrix(scaled[2]), {"threshold": 0.4})
+    tools.check_it(model, sparse.csr_matrix(scaled[2]), {"threshold": 0.4})
 
 
 @pytest.mark.parametrize("make", [LogisticRegression, LinearDiscriminantAnalysis])
 def test_two_of_three_classes_are_compared(make, tools, train3, scaled):
     model = make().fit(scaled[1], train3[1])
     for kind in ("proba", "decision"):
-        tools.check(
+        tools.check_it(
             model,
             scaled[2],
             {"positive": 2, "against": 0, "kind": kind},
@@ -59,7 +59,7 @@ def test_two_of_three_classes_are_compared(make, tools, train3, scaled):
 
 def test_ridge_of_three_classes_compares_decisions(tools, train3, scaled):
     model = RidgeClassifier().fit(scaled[1], train3[1])
-    tools.check(model, scaled[2], {"positive": 1, "against": 0, "kind": "decision"})
+    tools.check_it(model, scaled[2], {"positive": 1, "against": 0, "kind": "decision"})
 
 
 def test_the_ends_of_the_threshold(train, scaled):

@@ -33,7 +33,7 @@ def log_odds(model, rows):
 def test_perceptrons_are_read(activation, tools, train, scaled):
     model = fitted(activation, scaled[0], train[1])
     for asked in tools.questions(("proba", "label")):
-        structure, _ = tools.check(model, scaled[2], asked, raw=log_odds)
+        structure, _ = tools.check_it(model, scaled[2], asked, raw=log_odds)
         assert isinstance(structure, Network)
     assert "decision_function" in read(model, kind="decision").reason
 
@@ -42,17 +42,17 @@ def test_single_precision_and_one_layer(tools, train, scaled):
     for solver in ("lbfgs", "adam"):
         model = fitted("relu", scaled[0].astype(np.float32), train[1], (6,), solver)
         for dtype in (np.float32, np.float64):
-            tools.check(model, scaled[2].astype(dtype), {"threshold": 0.3}, raw=log_odds)
+            tools.check_it(model, scaled[2].astype(dtype), {"threshold": 0.3}, raw=log_odds)
 
 
 def test_two_of_three_classes_are_compared(tools, train3, scaled):
     model = fitted("relu", scaled[1], train3[1])
-    tools.check(model, scaled[2], {"positive": 0, "against": 2})
+    tools.check_it(model, scaled[2], {"positive": 0, "against": 2})
 
 
 def test_wrong_readings_are_caught(tools, train, scaled):
     model = fitted("relu", scaled[0], train[1])
-    right, _ = tools.check(model, scaled[2], {"threshold": 0.4}, raw=log_odds)
+    right, _ = tools.check_it(model, scaled[2], {"threshold": 0.4}, raw=log_odds)
     for broken in (
         tools.replace(right, activation="tanh"),
         tools.replace(right, biases=tuple(0 * bias for bias in right.biases)),

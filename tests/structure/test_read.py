@@ -17,13 +17,13 @@ from fewest.structure import Additive, Ensemble, Opaque, read
 
 def test_wrappers_are_taken_off(tools, train, rows):
     grid = GridSearchCV(DecisionTreeClassifier(random_state=0), {"max_depth": [2, 3]}, cv=2).fit(*train)
-    assert isinstance(tools.check(grid, rows, {"threshold": 0.4})[0], Ensemble)
+    assert isinstance(tools.check_it(grid, rows, {"threshold": 0.4})[0], Ensemble)
     drawn = RandomizedSearchCV(DecisionTreeClassifier(random_state=0), {"max_depth": [2, 3]}, n_iter=2, cv=2).fit(
         *train
     )
-    assert isinstance(tools.check(drawn, rows, {"threshold": 0.4})[0], Ensemble)
+    assert isinstance(tools.check_it(drawn, rows, {"threshold": 0.4})[0], Ensemble)
     tree = DecisionTreeClassifier(max_depth=3).fit(*train)
-    assert isinstance(tools.check(FrozenEstimator(tree), rows, {"threshold": 0.4})[0], Ensemble)
+    assert isinstance(tools.check_it(FrozenEstimator(tree), rows, {"threshold": 0.4})[0], Ensemble)
 
 
 def test_a_moved_label_threshold_is_not_read_as_a_label(train):

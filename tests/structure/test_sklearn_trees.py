@@ -38,7 +38,7 @@ def test_mean_probabilities_are_read(name, tools, train, rows):
     for asked in tools.questions(("proba", "label")):
         positive = asked["positive"]
         sign = 1.0 if positive == 1 else -1.0
-        structure, _ = tools.check(
+        structure, _ = tools.check_it(
             model, rows, asked, raw=lambda model, rows, p=positive, s=sign: s * model.predict_proba(rows)[:, p]
         )
         assert isinstance(structure, Ensemble)
@@ -49,14 +49,14 @@ def test_mean_probabilities_are_read(name, tools, train, rows):
 def test_margins_are_read(name, tools, train, rows):
     model = MARGINS[name]().fit(*train)
     for asked in tools.questions(("proba", "decision", "label")):
-        tools.check(model, rows, asked, raw=lambda model, rows: model.decision_function(rows))
+        tools.check_it(model, rows, asked, raw=lambda model, rows: model.decision_function(rows))
 
 
 @pytest.mark.parametrize("name", [*CHANCES, "boosting", "from zero", "ada"])
 def test_two_of_three_classes_are_compared(name, tools, train3, rows):
     model = {**CHANCES, **MARGINS}[name]().fit(*train3)
     for positive, against in ((0, 2), (1, 0)):
-        tools.check(model, rows, {"positive": positive, "against": against})
+        tools.check_it(model, rows, {"positive": positive, "against": against})
 
 
 @pytest.mark.parametrize("name", ["tree", "forest", "extra"])
@@ -68,22 +68,22 @@ def test_missing_values_go_where_the_library_sends_them(name, tools, train, rows
     model = CHANCES[name]().fit(X, y)
     query = rows.copy()
     query[rng.random(query.shape) < 0.25] = np.nan
-    structure, edged = tools.check(model, query, {"threshold": 0.41})
+    structure, edged = tools.check_it(model, query, {"threshold": 0.41})
     broken = tools.replace(structure, missing_left=~structure.missing_left)
     assert tools.wrong(model, broken, edged, 0.41)
 
 
 def test_float32_and_sparse_input_are_read(tools, train, rows):
     model = RandomForestClassifier(n_estimators=10, random_state=0).fit(train[0].astype(np.float32), train[1])
-    tools.check(model, rows.astype(np.float32), {"threshold": 0.41})
+    tools.check_it(model, rows.astype(np.float32), {"threshold": 0.41})
     model = GradientBoostingClassifier(n_estimators=10).fit(sparse.csr_matrix(train[0]), train[1])
-    tools.check(model, sparse.csr_matrix(rows), {"threshold": 0.41}, edges=False)
+    tools.check_it(model, sparse.csr_matrix(rows), {"threshold": 0.41}, edges=False)
 
 
 @pytest.mark.parametrize("name", ["forest", "boosting"])
 def test_wrong_readings_are_caught(name, tools, train, rows):
     model = {**CHANCES, **MARGINS}[name]().fit(*train)
-    right, edged = tools.check(model, rows, {"threshold": 0.41})
+    right, edged = tools.check_it(model, rows, {"threshold": 0.41})
     strict = tools.replace(
         right, threshold=np.nextafter(right.threshold.astype(np.float32), np.float32(-np.inf)).astype(float)
     )

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
 from math import comb
 
 import numpy as np
@@ -83,16 +82,9 @@ def solve(structure: Network, problem: Problem, threads: int = 1) -> Found:
 
 def _cut(problem: Problem, part: slice) -> Problem:
     """The cubes of a slice as a problem of their own."""
-    return replace(
-        problem,
-        start=problem.start[part],
-        goal_of=problem.goal_of[part],
-        movable=problem.movable[part],
-        distance=problem.distance[part],
-        limit=problem.limit[part],
-        cost=None if problem.cost is None else problem.cost[part],
-        rejected={cube - part.start: sets for cube, sets in problem.rejected.items() if part.start <= cube < part.stop},
-    )
+    inside = range(part.start, part.stop)
+    rejected = {cube - part.start: sets for cube, sets in problem.rejected.items() if cube in inside}
+    return problem.take(np.asarray(inside), rejected)
 
 
 def _search(net: Net, problem: Problem, tolerance: float) -> Found:

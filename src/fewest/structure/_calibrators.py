@@ -106,4 +106,4 @@ def _isotonic_turn(calibrator: Any, question: Question) -> tuple[float, float]:
 
 
 def _no_inverse(threshold: float) -> float:
-    raise NotImplementedError("this link is only applied forwards")
+    raise TypeError(f"no raw score belongs to {threshold}: this link is only applied forwards")
