@@ -58,8 +58,12 @@ def make_tree(
 
 
 def sum_tolerance(trees: Sequence[Tree], base: float, unit: float = EPS64) -> float:
-    """Bound on the rounding of ``base + leaf + leaf + ...`` in arithmetic of the given unit, in any order."""
-    return (len(trees) + 64) * unit * (abs(base) + _largest_sum(trees)) + 1e-300
+    """Bound on the rounding of ``base + leaf + leaf + ...`` in arithmetic of the given unit, in any order.
+
+    Never below 1e-10 of the sum: the search expands the trees into a polynomial, whose many signed terms round more
+    than the plain sum does, and votes of fully grown forests fall exactly on the threshold.
+    """
+    return max((len(trees) + 64) * unit, 1e-10) * (abs(base) + _largest_sum(trees)) + 1e-300
 
 
 def _largest_sum(trees: Sequence[Tree]) -> float:
