@@ -330,8 +330,3 @@ def first_bad_cell(frame: pd.DataFrame) -> tuple[int, str, str] | None:
             if infinite.any():
                 return int(np.flatnonzero(infinite)[0]), str(column), "infinite"
     return None
-
-
-def as_decision(model: Any, **options: Any) -> Decision:
-    """The object itself if it is a `Decision`, otherwise a `Decision` made of the model."""
-    return model if isinstance(model, Decision) else Decision(model, **options)

@@ -63,11 +63,6 @@ class Inside:
         """Columns of the final model's input."""
         return 1 if self.encoding.feature_of is None else len(self.encoding.feature_of)
 
-    @property
-    def tolerance(self) -> float:
-        """Band of raw score in which the structure does not decide."""
-        return 0.0 if isinstance(self.structure, Opaque) else self.structure.reading.tolerance
-
     def feature_of(self) -> npt.NDArray[np.int32]:
         """Feature of each column the structure is defined on."""
         if self.encoding.feature_of is None:

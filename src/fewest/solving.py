@@ -62,6 +62,7 @@ class Attempt:
     problem: Problem
     vertices: Vertices
     differs: Bools
+    distance: Floats
     units: Units
     found: Found
     score_after: Floats
@@ -178,7 +179,9 @@ def _set_up(
         budget=Budget(task.own_nodes if opaque else task.nodes, task.deadline),
     )
     vertices = Vertices(task.decision, schema, start_frame, goal_frame, towards, task.sign)
-    return Attempt(problem, vertices, differs, units, Found.blank(problem), np.full(n, np.nan), np.zeros(n, dtype=bool))
+    return Attempt(
+        problem, vertices, differs, distance, units, Found.blank(problem), np.full(n, np.nan), np.zeros(n, dtype=bool)
+    )
 
 
 def _search(task: Task, attempt: Attempt) -> None:
@@ -242,7 +245,8 @@ def _confirm_sets(attempt: Attempt) -> None:
         return
     moved = np.concatenate(found.sets)
     turned = attempt.vertices.turned(attempt.vertices.verdicts(cubes, attempt.features(cubes, moved)))
-    found.sets = [moved[(cubes == cube) & turned] for cube in range(len(found.sets))]
+    ends = np.cumsum(np.bincount(cubes[turned], minlength=len(found.sets)))[:-1]
+    found.sets = np.split(moved[turned], ends)
 
 
 def _write(task: Task, answers: Answers, rows: Rows, goal_of: npt.NDArray[np.int32], attempt: Attempt) -> None:
@@ -262,9 +266,7 @@ def _write(task: Task, answers: Answers, rows: Rows, goal_of: npt.NDArray[np.int
     answers.cost[into] = found.cost[hit]
     answers.strategy[into] = 1 + attempt.own[hit]
     numeric = np.array([feature.is_numeric for feature in task.schema.features])
-    far = feature_distances(task.schema, attempt.vertices.start.iloc[hit], attempt.vertices.goal,
-                            attempt.vertices.goal_of[hit])  # fmt: skip
-    answers.l_inf[into] = np.where(features & numeric, far, 0.0).max(axis=1)
+    answers.l_inf[into] = np.where(features & numeric, attempt.distance[hit], 0.0).max(axis=1)
     if found.sets is not None:
         for cube, row in zip(hit.tolist(), into.tolist(), strict=True):
             sets = np.full((len(found.sets[cube]),), cube)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -110,8 +110,8 @@ class Subject:
         dense = [part.toarray() if hasattr(part, "toarray") else np.asarray(part) for part in (rows, goal)]
         return encoding.final, dense[0], dense[1]
 
-    def problem(self, repeat: int = 1, **options: Any) -> tuple[Structure, Problem]:
-        """The search problem of the cases, repeated to make short searches measurable."""
+    def problem(self, **options: Any) -> tuple[Structure, Problem]:
+        """The search problem of the cases."""
         explainer = self.explainer(**options)
         inside = explainer.look_inside(self.cases)
         if isinstance(inside.structure, Opaque):
@@ -125,8 +125,7 @@ class Subject:
         goals = inside.prepare(inside.encoding.transform(self.references.frame))
         limit = np.full(len(self.cases), np.inf)
         problem = _set_up(task, self.cases, goal_of, limit, prepared, goals).problem
-        tiled = problem.take(np.tile(np.arange(problem.n_cubes), repeat))
-        return inside.structure, Problem(**{**tiled.__dict__, "budget": Budget()})
+        return inside.structure, replace(problem, budget=Budget())
 
 
 @lru_cache(maxsize=64)

@@ -33,20 +33,19 @@ def needs_data(name: str, target: str) -> Row:
     return skipped(name, target, "the paper's data are not here: set FEWEST_DATA to their folder")
 
 
-def _ratio_to_predict(name: str, kind: str, repeat: int) -> tuple[float, str]:
+def _ratio_to_predict(name: str, kind: str) -> tuple[float, str]:
     """CPU of the search over CPU of the final model's predict_proba, same rows, both on one thread."""
     subject = subjects.subject(name, kind)
-    structure, problem = subject.problem(repeat)
+    structure, problem = subject.problem()
     final, rows, _ = subject.prepared()
-    tiled = np.tile(rows, (repeat, 1))
     search = cpu(lambda: choose.solve(structure, problem, _no_model, 0.0, 1))
-    predict = cpu(lambda: final.predict_proba(tiled))
+    predict = cpu(lambda: final.predict_proba(rows))
     found = choose.solve(structure, problem, _no_model, 0.0, 1)
     size = found.cost[found.outcome == Outcome.FOUND]
     proved = float((found.outcome != Outcome.STOPPED).mean())
-    whole = cpu(partial(subject.decision.model.predict_proba, subject.cases)) * repeat
+    whole = cpu(partial(subject.decision.model.predict_proba, subject.cases))
     detail = (
-        f"{1e6 * search / problem.n_cubes:.2f} us/query against {1e6 * predict / len(tiled):.2f} us/row "
+        f"{1e6 * search / problem.n_cubes:.2f} us/query against {1e6 * predict / len(rows):.2f} us/row "
         f"({search / whole:.2g} x the whole pipeline), "
         f"n {len(rows)}, mean SEV {size.mean():.2f}, largest {size.max():.0f}, "
         f"unreachable {(found.outcome == Outcome.NONE).mean():.1%}, proved {proved:.1%}"
@@ -65,7 +64,7 @@ def linear_search() -> Iterator[Row]:
         if name not in paper_data(subjects.PAPER):
             yield needs_data(title, "<= 4")
             continue
-        ratio, detail = _ratio_to_predict(name, "l2lr", 1)
+        ratio, detail = _ratio_to_predict(name, "l2lr")
         yield at_most(title, ratio, 4, "x predict_proba", detail)
 
 
@@ -87,7 +86,7 @@ def boosted_search() -> Iterator[Row]:
         if name not in paper_data(subjects.PAPER):
             yield needs_data(f"GBDT 200x3 search, {name}", "<= 8")
             continue
-        ratio, detail = _ratio_to_predict(name, "gbdt", 1)
+        ratio, detail = _ratio_to_predict(name, "gbdt")
         yield at_most(f"GBDT 200x3 search, {name}", ratio, 8, "x predict_proba", detail)
         subject = subjects.subject(name, "gbdt")
         explainer = subject.explainer(unseen="allow")
@@ -105,7 +104,7 @@ def other_boosters() -> Iterator[Row]:
         if subjects.data_folder() is None:
             yield needs_data(title, "<= 30")
             continue
-        ratio, detail = _ratio_to_predict("fico", kind, 1)
+        ratio, detail = _ratio_to_predict("fico", kind)
         yield at_most(title, ratio, 30, "x predict_proba", detail)
 
 
