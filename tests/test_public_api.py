@@ -9,7 +9,7 @@ import fewest as fw
 NAMES = {
     "AtMost", "Change", "Constraints", "Decision", "Explainer", "Explanation", "Explanations", "Feature", "FewestError",
     "FewestWarning", "Forbidden", "Immutable", "Implies", "Linked", "OneOf", "Only", "Proof", "Range", "Schema",
-    "Status", "references",
+    "Status", "credibility", "rashomon", "references", "trees",
 }  # fmt: skip
 
 

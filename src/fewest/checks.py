@@ -49,7 +49,7 @@ def brute_force(explainer: Explainer, case: pd.DataFrame, reference: pd.DataFram
     Parameters
     ----------
     explainer : Explainer
-        Whose decision, constraints, weights and direction are used; its search is not.
+        Whose decision, constraints, weights, direction and credibility are used; its search is not.
     case, reference : one-row frames
         In the schema's columns.
     most : int
@@ -79,7 +79,7 @@ def brute_force(explainer: Explainer, case: pd.DataFrame, reference: pd.DataFram
 
 
 def _turned(explainer: Explainer, case: pd.DataFrame, reference: pd.DataFrame, names: frozenset[str]) -> bool:
-    """Whether the model, asked about this one row alone, decides the other way."""
+    """Whether the model, asked about this one row alone, decides the other way, and the row is credible."""
     plus = explainer.direction == "plus"
     row, source = (reference.copy(), case) if plus else (case.copy(), reference)
     for feature in explainer.schema.features:
@@ -87,7 +87,9 @@ def _turned(explainer: Explainer, case: pd.DataFrame, reference: pd.DataFrame, n
             for column in feature.columns:
                 row[column] = source[column].array
     score = explainer.decision.score(row)[0]
-    return bool(score >= explainer.decision.cut) if plus else bool(score < explainer.decision.cut)
+    turned = bool(score >= explainer.decision.cut) if plus else bool(score < explainer.decision.cut)
+    dense = explainer.credibility
+    return turned and (dense is None or bool(dense.log_density(row)[0] >= dense.floor))
 
 
 def _sets_by_cost(
@@ -221,6 +223,9 @@ def _compare(
     explainer: Explainer, answer: Explanation, case: pd.DataFrame, reference: pd.DataFrame, truth: Truth
 ) -> None:
     """One answer against the truth."""
+    if answer.status == Status.NOT_CREDIBLE:
+        _compare_plain(explainer, answer, case, reference, truth)
+        return
     if truth.cost is None:
         if np.isinf(truth.searched):
             beyond = answer.proof.lower_bound >= min(explainer.constraints.most, 1e300)
@@ -243,6 +248,19 @@ def _compare(
     if answer.alternatives:
         listed = {frozenset(change.feature for change in changes) for changes in answer.alternatives}
         _require(listed == truth.sets, answer, f"alternatives {sorted(map(sorted, listed))} are not all")
+
+
+def _compare_plain(
+    explainer: Explainer, answer: Explanation, case: pd.DataFrame, reference: pd.DataFrame, truth: Truth
+) -> None:
+    """An answer that is said not to be credible: nothing credible turns the case, and nothing smaller does at all."""
+    _require(truth.cost is None, answer, f"there is a credible answer of cost {truth.cost}")
+    plain = brute_force(explainer.with_(credibility=None), case, reference)
+    if plain.cost is None:
+        _require(not np.isinf(plain.searched), answer, "nothing turns this case")
+    elif answer.proof.minimal:
+        names = frozenset(change.feature for change in answer.changes)
+        _require(names in plain.sets, answer, f"the sets of least cost are {sorted(map(sorted, plain.sets))}")
 
 
 def _require(holds: bool, answer: Explanation, why: str) -> None:
@@ -285,7 +303,7 @@ def run(explainer: Explainer, X: Any, most: int = MAX_VERTICES) -> dict[str, int
     frame = explainer.schema.conform(X, unseen=explainer.unseen)
     explanations = explainer.explain(frame)
     turned = check_turns(explanations)
-    single = len(explainer.references) == 1 or explainer.references.assignment == "nearest"
+    single = len(explainer.references) == 1 or explainer.references.assignment != "sparsest"
     exact = check_exact(explainer, explanations, most) if single else 0
     check_batches(explainer, frame.iloc[:40])
     return {"turned": turned, "held against brute force": exact}

@@ -75,3 +75,13 @@ class MissingExtraError(FewestError, ImportError):
     """An optional library is not installed."""
 
     exit_code = 2
+
+
+class FewestWarning(UserWarning):
+    """Something worth knowing that does not make an answer wrong.
+
+    Examples
+    --------
+    >>> issubclass(FewestWarning, UserWarning)
+    True
+    """

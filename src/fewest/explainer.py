@@ -6,30 +6,37 @@ import os
 import time
 import warnings
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
+import pandas as pd
 
 from fewest.constraints import Constraints, Units
+from fewest.credibility import Credibility
+from fewest.credibility.leaf_support import LeafDensity
+from fewest.credibility.mixture import GaussianDensity
 from fewest.decision import Decision
-from fewest.errors import DataError, UsageError
+from fewest.errors import DataError, FewestWarning, UsageError
 from fewest.explanations import Answers, Explanations
 from fewest.inside import Inside
-from fewest.references.base import References
+from fewest.not_credible import floored
+from fewest.references import Leaves, References
 from fewest.search import strategy_name
 from fewest.solving import Task, answer
+from fewest.solving_leaves import LeafTask
+from fewest.solving_leaves import answer as answer_leaves
 from fewest.structure import Opaque
+from fewest.trees import Reach
 
 CHUNK_CELLS = 4_000_000
 MAX_CHUNK = 20_000
 SAMPLE = 48
 DEFAULT_NODES = 100_000
 DEFAULT_OWN_NODES = 20_000
-
-
-class FewestWarning(UserWarning):
-    """Something worth knowing that does not make an answer wrong."""
+# The function that answers a part, the columns it works on, the names of its strategies, and notes.
+Work = tuple[Callable[[pd.DataFrame], Answers], int, tuple[str, ...], tuple[str, ...]]
 
 
 class Explainer:
@@ -56,6 +63,9 @@ class Explainer:
         ``error`` refuses levels that were not in the data the schema was read from; ``allow`` leaves them to the model.
     structure : str
         ``auto`` reads the model's inside; ``opaque`` uses its scores alone (slower; for cross-checks).
+    credibility : Credibility, optional
+        What is believable: only changes that lead to where accepted cases are count. Cases that nothing credible turns
+        come back as NOT_CREDIBLE.
 
     Examples
     --------
@@ -81,6 +91,7 @@ class Explainer:
         threads: int | None = None,
         unseen: Literal["error", "allow"] = "error",
         structure: Literal["auto", "opaque"] = "auto",
+        credibility: Credibility | None = None,
     ) -> None:
         if direction not in ("minus", "plus"):
             raise UsageError(f'direction "{direction}" is unknown', do='use "minus" or "plus"')
@@ -93,12 +104,16 @@ class Explainer:
         self.threads = threads or _cores()
         self.unseen: Literal["error", "allow"] = unseen
         self.structure = structure
+        self.credibility = credibility
         self.schema = references.schema
         self.constraints.check(self.schema)
+        self._check_credibility()
         self._cost = self._read_weights()
         self._units = Units.build(self.schema, self.constraints)
         self._inside: Inside | None = None
         self._band = 0.0
+        self._reach = self._leaf_reach()
+        self._offered()
         if direction == "plus" and (references.score >= decision.cut).any():
             raise UsageError("SEV+ needs references the model accepts; one of these is decided positive", do="drop it")
 
@@ -107,13 +122,29 @@ class Explainer:
         now = {
             "decision": self.decision, "references": self.references, "constraints": self.constraints,
             "weights": self.weights, "direction": self.direction, "nodes": self.nodes, "threads": self.threads,
-            "unseen": self.unseen, "structure": self.structure,
+            "unseen": self.unseen, "structure": self.structure, "credibility": self.credibility,
         }  # fmt: skip
         unknown = set(changes) - set(now)
         if unknown:
             raise UsageError(f"with_ has no {sorted(unknown)[0]!r}", do=f"choose from {', '.join(now)}")
         now.update(changes)
         return Explainer(now.pop("decision"), now.pop("references"), **now)  # type: ignore[arg-type]
+
+    def _check_credibility(self) -> None:
+        """Refuse a density of other features, and a question it has no answer to."""
+        if self.credibility is None:
+            return
+        if self.direction == "plus":
+            raise UsageError(
+                "SEV+ leads to cases the model decides against; a density of accepted cases says nothing of them",
+                do='use direction="minus", or leave credibility out',
+            )
+        ours, theirs = self.schema, self.credibility.schema
+        if ours.names != theirs.names or ours.columns != theirs.columns:
+            raise UsageError(
+                "the credibility and the references speak of different features",
+                do="make both from the same table, with the same groups",
+            )
 
     def _read_weights(self) -> npt.NDArray[np.float64] | None:
         cost = np.ones(len(self.schema))
@@ -148,6 +179,25 @@ class Explainer:
         frame = self.schema.conform(X, unseen=self.unseen)
         if len(frame) == 0:
             raise DataError("the table of cases is empty", do="pass at least one row")
+        deadline = np.inf if time_limit is None else began + time_limit
+        if self._reach is None:
+            work, width, strategies, notes = self._towards_points(frame, deadline, alternatives)
+        else:
+            work, width, strategies, notes = self._towards_leaves(frame, deadline, alternatives)
+        answers = Answers.blank(len(frame), len(self.schema))
+        step = min(MAX_CHUNK, max(256, CHUNK_CELLS // max(len(self.schema), width)))
+        for first in range(0, len(frame), step):
+            rows = np.arange(first, min(first + step, len(frame)))
+            answers.put(rows, work(frame.iloc[rows]))
+            if progress is not None:
+                progress(int(rows[-1]) + 1, len(frame))
+        plus = self.direction == "plus"
+        weighted = self._cost is not None
+        seconds = time.monotonic() - began
+        return Explanations(frame, self.references, answers, strategies, plus, weighted, seconds, notes, self._reach)
+
+    def _towards_points(self, frame: pd.DataFrame, deadline: float, alternatives: int) -> Work:
+        """How to answer a part of the table by search between cases and references."""
         inside = self.look_inside(frame)
         task = Task(
             self.decision, self.references, self.constraints, self._units, self._cost, inside,
@@ -155,23 +205,50 @@ class Explainer:
             nodes=self.nodes or DEFAULT_NODES,
             own_nodes=self.nodes or DEFAULT_OWN_NODES,
             own_tolerance=self._band,
-            deadline=np.inf if time_limit is None else began + time_limit,
+            deadline=deadline,
             alternatives=alternatives,
             threads=self.threads,
+            credibility=self.credibility,
         )  # fmt: skip
-        answers = Answers.blank(len(frame), len(self.schema))
-        step = min(MAX_CHUNK, max(256, CHUNK_CELLS // max(len(self.schema), inside.width)))
-        for first in range(0, len(frame), step):
-            rows = np.arange(first, min(first + step, len(frame)))
-            answers.put(rows, answer(task, frame.iloc[rows]))
-            if progress is not None:
-                progress(int(rows[-1]) + 1, len(frame))
-        strategies = ("none", strategy_name(inside.structure), "levelwise on the model's own scores")
+        strategies = ("none", self._strategy(inside), "levelwise on the model's own scores")
         notes = (inside.structure.reason,) if isinstance(inside.structure, Opaque) else ()
-        plus = self.direction == "plus"
-        weighted = self._cost is not None
-        seconds = time.monotonic() - began
-        return Explanations(frame, self.references, answers, strategies, plus, weighted, seconds, notes)
+        return partial(answer, task), inside.width, strategies, notes
+
+    def _strategy(self, inside: Inside) -> str:
+        if self.credibility is None or not floored(self.credibility):
+            return strategy_name(inside.structure)
+        bounded = isinstance(self.credibility.density, GaussianDensity)
+        return strategy_name(inside.structure, "bounded" if bounded else "asked")
+
+    def _towards_leaves(self, frame: pd.DataFrame, deadline: float, alternatives: int) -> Work:
+        """How to answer a part of the table by the leaves of the tree that decides."""
+        assert self._reach is not None
+        self.decision.check(frame.iloc[:SAMPLE])
+        task = LeafTask(
+            self.decision, self._reach, deadline, alternatives, self.threads, self.credibility, self._offered()
+        )  # fmt: skip
+        return partial(answer_leaves, task), len(self.schema), ("none", "all leaves of the tree"), ()
+
+    def _offered(self) -> npt.NDArray[np.bool_] | None:
+        """Which of the negative leaves are credible."""
+        if self.credibility is None or self._reach is None:
+            return None
+        density = self.credibility.density
+        tree = self._reach.tree
+        if not isinstance(density, LeafDensity) or density.tree.n_nodes != tree.n_nodes:
+            raise UsageError(
+                "the leaves of a tree are boxes, of which a density of points says nothing",
+                do="use credibility.leaf_support of the same decision with references.leaves",
+            )
+        return np.asarray(density.of_node[self._reach.leaf] >= self.credibility.floor)
+
+    def _leaf_reach(self) -> Reach | None:
+        """How the leaves can be entered, where the references are leaves."""
+        if not isinstance(self.references, Leaves):
+            return None
+        if self.direction == "plus":
+            raise UsageError("SEV+ is not defined for the leaves of a tree", do="use references.single with it")
+        return self.references.reach(self.constraints, self._cost)
 
     def look_inside(self, cases: Any) -> Inside:
         """What can be read of the model, read once, and tried on a few of the cases before it is trusted."""

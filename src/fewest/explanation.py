@@ -58,9 +58,11 @@ class Proof:
     nodes : int
         Search nodes or vertices it visited.
     lower_bound : float
-        No set with fewer features (or of less cost) turns the decision; inf when none at all does.
+        No set with fewer features (or of less cost) turns the decision; inf when none at all does. Where a
+        `Credibility` is set: no credible set.
     minimal : bool
-        Whether the answer is proved to be smallest.
+        Whether the answer is proved to be smallest. With NOT_CREDIBLE, which is only said where it is proved: whether
+        the set shown is the smallest of those that are not credible.
     verified : bool
         Whether the user's own model, called on the displayed values, was seen to turn.
     """
@@ -88,7 +90,8 @@ class Explanation:
     cost : float or None
         Their summed weights.
     changes : tuple of Change
-        The set shown: the closest to the case among the smallest. With BUDGET the best one found, if any.
+        The set shown: the closest to the case among the smallest. With BUDGET the best one found, if any; with
+        NOT_CREDIBLE the one that would be shown without a floor.
     score, score_after, margin : float or None
         The model's score before and after, and how far below (SEV+: above) the threshold it ends.
     reference : str or None
@@ -110,6 +113,12 @@ class Explanation:
         Whether this is SEV+: the case's values put onto the reference.
     weighted : bool
         Whether features have weights, so that bounds are costs and not counts.
+    support : int or None
+        Training rows the reference stands for, where that is known.
+    credibility : float or None
+        For the leaf of a tree: at least this share of the accepted cases is there (S / N-, Theorem 4.3).
+    log_density : float or None
+        How dense accepted cases lie where the changes lead, where a `Credibility` is set.
     """
 
     row: int
@@ -131,6 +140,9 @@ class Explanation:
     threshold: float
     plus: bool = False
     weighted: bool = False
+    support: int | None = None
+    credibility: float | None = None
+    log_density: float | None = None
 
     def __str__(self) -> str:
         return sentence(self)
@@ -177,6 +189,16 @@ def _at_least(answer: Explanation) -> str:
     return f"at least {bound:g} feature{'s' if bound != 1 else ''} would have to change"
 
 
+def _not_credible(answer: Explanation) -> str:
+    none = f"No allowed change that leads to {answer.outcome} is credible"
+    if np.isfinite(answer.proof.lower_bound):
+        none += " within the limit"
+    if not answer.changes:
+        return f"{none}."
+    parts = " and ".join(str(change) for change in answer.changes)
+    return f"{none}: the smallest one ({parts}) leads where accepted cases hardly ever are."
+
+
 def sentence(answer: Explanation) -> str:
     """The answer in one sentence."""
     before = show_score(answer.score, answer.threshold, answer.shows_percent)
@@ -186,7 +208,11 @@ def sentence(answer: Explanation) -> str:
         bound = answer.proof.lower_bound
         if np.isfinite(bound):
             return f"Not possible within the limit: {_at_least(answer)}."
+        if answer.reference is None:
+            return "Not possible: no allowed change turns the decision."
         return f'Not possible with the reference "{answer.reference}": no allowed change turns the decision.'
+    if answer.status == Status.NOT_CREDIBLE:
+        return _not_credible(answer)
     if answer.status == Status.BUDGET and not answer.changes:
         return f"Stopped before an answer was found: {_at_least(answer)}."
     parts = " and ".join(str(change) for change in answer.changes)

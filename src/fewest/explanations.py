@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -14,13 +15,15 @@ import pandas as pd
 
 from fewest.explanation import STATUSES, Change, Explanation, Proof, Status
 from fewest.files import write_text
+from fewest.frames import mix
 from fewest.references.base import References
 from fewest.schema import Feature, Schema
+from fewest.trees import Reach
 
 JSON_FORMAT = 1
 FRAME_COLUMNS = (
     "status", "sev", "features", "from", "to", "score", "score_after", "margin", "lower_bound", "proved", "strategy",
-    "n_alternatives", "reference", "l_inf",
+    "n_alternatives", "reference", "l_inf", "log_density",
 )  # fmt: skip
 
 
@@ -40,8 +43,12 @@ class Answers:
     nodes : (n,) int64
     strategy : (n,) int8
         Position in ``strategies``; 0 where nothing was searched.
+    log_density : (n,) float64
+        Of the row the answer leads to, where a credibility is set.
     alternatives : dict
         Row -> (s, p) all smallest sets, the one shown first.
+    towards : dict
+        Row -> (s,) the reference each of them leads to, where that is not the row's own.
     """
 
     status: npt.NDArray[np.int8]
@@ -55,7 +62,9 @@ class Answers:
     proved: npt.NDArray[np.bool_]
     nodes: npt.NDArray[np.int64]
     strategy: npt.NDArray[np.int8]
+    log_density: npt.NDArray[np.float64]
     alternatives: dict[int, npt.NDArray[np.bool_]] = field(default_factory=dict)
+    towards: dict[int, npt.NDArray[np.int32]] = field(default_factory=dict)
 
     @classmethod
     def blank(cls, n: int, p: int) -> Answers:
@@ -72,14 +81,16 @@ class Answers:
             proved=np.zeros(n, dtype=bool),
             nodes=np.zeros(n, dtype=np.int64),
             strategy=np.zeros(n, dtype=np.int8),
+            log_density=np.full(n, np.nan),
         )
 
     def put(self, rows: npt.NDArray[np.int64], part: Answers) -> None:
         """Write the answers of some rows."""
         for name in ("status", "moved", "reference", "score", "score_after", "cost", "lower", "l_inf", "proved",
-                     "nodes", "strategy"):  # fmt: skip
+                     "nodes", "strategy", "log_density"):  # fmt: skip
             getattr(self, name)[rows] = getattr(part, name)
         self.alternatives.update({int(rows[k]): sets for k, sets in part.alternatives.items()})
+        self.towards.update({int(rows[k]): goals for k, goals in part.towards.items()})
 
 
 class Summary(dict[str, Any]):
@@ -120,6 +131,7 @@ class Explanations:
     weighted: bool = False
     seconds: float = 0.0
     notes: tuple[str, ...] = ()
+    reach: Reach | None = None
 
     @property
     def schema(self) -> Schema:
@@ -154,8 +166,11 @@ class Explanations:
             proof=Proof(
                 self.strategies[a.strategy[row]], int(a.nodes[row]), float(a.lower[row]), bool(a.proved[row]), turned
             ),
-            alternatives=tuple(self.changes(row, moved) for moved in a.alternatives.get(row, ())),
+            alternatives=self._alternatives(row),
+            support=self._support(int(a.reference[row])),
+            credibility=self.references.credibility(int(a.reference[row])) if turned else None,
             l_inf=float(a.l_inf[row]) if turned else None,
+            log_density=float(a.log_density[row]) if turned and not np.isnan(a.log_density[row]) else None,
             outcome=decision.negative_name,
             positive=str(decision.positive if decision.positive is not None else "positive"),
             shows_percent=decision.kind in ("proba", "torch") and len(decision.classes) <= 2,
@@ -164,10 +179,12 @@ class Explanations:
             weighted=self.weighted,
         )
 
-    def changes(self, row: int, moved: npt.NDArray[np.bool_]) -> tuple[Change, ...]:
-        """The changes a set of features makes to a case, largest effect not implied: in column order."""
-        reference = self.references.frame.iloc[max(0, int(self.answers.reference[row]))]
-        case = self.frame.iloc[row]
+    def changes(
+        self, row: int, moved: npt.NDArray[np.bool_], goal: Mapping[str, Any] | pd.Series[Any] | None = None
+    ) -> tuple[Change, ...]:
+        """The changes a set of features makes to a case towards a goal (default: its reference), in column order."""
+        reference = self._goal(row) if goal is None else goal
+        case: Any = self.frame.iloc[row]
         if self.plus:
             reference, case = case, reference
         return tuple(
@@ -175,6 +192,55 @@ class Explanations:
             for feature, is_moved in zip(self.schema.features, moved, strict=True)
             if is_moved
         )
+
+    def turned(self) -> pd.DataFrame:
+        """Every case as it would have been: the displayed values, typed, where an answer was found.
+
+        Scored by the model, these rows have the other outcome; rows without an answer are the cases themselves (for
+        SEV+ the references).
+
+        Examples
+        --------
+        >>> import fewest as fw
+        >>> from sklearn.linear_model import LogisticRegression
+        >>> X = pd.DataFrame({"debt": [1, 2, 8, 9], "age": [30, 50, 30, 50]}); y = [0, 0, 1, 1]
+        >>> decision = fw.Decision(LogisticRegression().fit(X, y))
+        >>> out = fw.Explainer(decision, fw.references.single(decision, X, y)).explain(X)
+        >>> out.turned()["debt"].tolist()
+        [1, 2, 2, 2]
+        """
+        if self.reach is not None:
+            return self._entered
+        goal_of = np.maximum(self.answers.reference, 0)
+        start, goal = self.frame, self.references.frame
+        if self.plus:
+            start, goal = goal.iloc[goal_of].set_index(start.index), start
+            goal_of = np.arange(len(start), dtype=np.int32)
+        take = {column: self.answers.moved[:, j] for column, j in self.schema.feature_of.items()}
+        return mix(start, goal, goal_of, take)
+
+    def _goal(self, row: int) -> pd.Series[Any]:
+        """What the moved features of a case are set to: the reference's values, or those inside its leaf."""
+        if self.reach is not None:
+            return self._entered.iloc[row]
+        return self.references.frame.iloc[max(0, int(self.answers.reference[row]))]
+
+    @cached_property
+    def _entered(self) -> pd.DataFrame:
+        """Every case inside the leaf it was led to."""
+        return _inside_leaves(self.reach, self.frame, self.answers.reference)
+
+    def _alternatives(self, row: int) -> tuple[tuple[Change, ...], ...]:
+        sets = self.answers.alternatives.get(row, ())
+        if self.reach is None or len(sets) == 0:
+            return tuple(self.changes(row, moved) for moved in sets)
+        case = self.frame.iloc[np.full(len(sets), row)]
+        goals = _inside_leaves(self.reach, case, self.answers.towards[row])
+        return tuple(self.changes(row, moved, goals.iloc[k]) for k, moved in enumerate(sets))
+
+    def _support(self, number: int) -> int | None:
+        support = int(self.references.support[number]) if number >= 0 else -1
+        return support if support >= 0 else None
 
     def counts(self) -> dict[str, int]:
         """How many cases ended in each status."""
@@ -190,6 +256,7 @@ class Explanations:
         """Figures of the whole table: counts by status, SEV, closeness, proof, time."""
         a, counts, sev = self.answers, self.counts(), self.sev()
         explained = a.status == STATUSES.index(Status.EXPLAINED)
+        dense = a.log_density[explained & ~np.isnan(a.log_density)]
         return Summary(
             {
                 "cases": len(self),
@@ -202,10 +269,18 @@ class Explanations:
                 "largest SEV": int(sev.max()) if len(sev) else 0,
                 "share with SEV 1": float((sev == 1).mean()) if len(sev) else float("nan"),
                 "median l_inf (sd)": float(np.median(a.l_inf[explained])) if len(sev) else float("nan"),
+                **({"mean log-likelihood": float(dense.mean()), "median log-likelihood": float(np.median(dense))}
+                   if len(dense) else {}),
+                **({"flexibility used": self._flexibility_used(explained)} if self.references.twin_of else {}),
                 "proved smallest": int(a.proved[explained].sum()),
                 "seconds": float(self.seconds),
             }
         )
+
+    def _flexibility_used(self, explained: npt.NDArray[np.bool_]) -> float:
+        """Share of the explained cases whose answer leads to a flexible twin: there it needs fewer features."""
+        twin = np.array(self.references.twin_of) >= 0
+        return float(twin[self.answers.reference[explained]].mean()) if explained.any() else float("nan")
 
     def _margin(self) -> npt.NDArray[np.float64]:
         gap = self.references.decision.cut - self.answers.score_after
@@ -237,6 +312,7 @@ class Explanations:
                 "n_alternatives": counts,
                 "reference": pd.array(names[a.reference], dtype="string"),
                 "l_inf": a.l_inf,
+                "log_density": a.log_density,
             },
             index=self.frame.index,
         ).assign(sev=lambda table: table["sev"].mask(~explained))
@@ -276,6 +352,9 @@ class Explanations:
             "nodes": answer.proof.nodes,
             "alternatives": [[c.feature for c in changes] for changes in answer.alternatives],
             "l_inf": answer.l_inf,
+            "log_density": _plain(answer.log_density),
+            "support": answer.support,
+            "credibility": answer.credibility,
             "sentence": str(answer),
         }
 
@@ -302,6 +381,14 @@ class Explanations:
             f"<li>{escape(str(self.frame.index[row]))}: {escape(str(self[int(row)]))}</li>" for row in shown
         )
         return f"<table>{rows}</table><ul>{cases}</ul>"
+
+
+def _inside_leaves(reach: Reach | None, frame: pd.DataFrame, leaf_of: npt.NDArray[np.int32]) -> pd.DataFrame:
+    """Rows with the values they enter their leaves with."""
+    if reach is None:
+        raise TypeError("these explanations do not lead to leaves")
+    after, moved, _ = reach.turn(reach.tree.encode(frame), leaf_of)
+    return reach.turned(frame, after, moved)
 
 
 def _value(row: Mapping[str, Any] | pd.Series[Any], feature: Feature) -> Any:

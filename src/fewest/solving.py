@@ -12,13 +12,17 @@ import pandas as pd
 
 from fewest.closeness import feature_distances
 from fewest.constraints import Constraints, Units
+from fewest.credibility.base import Credibility, PointDensity
+from fewest.credibility.mixture import GaussianDensity
 from fewest.decision import Decision, Verdicts
 from fewest.explanation import STATUSES, Status
 from fewest.explanations import Answers
 from fewest.inside import Inside
+from fewest.not_credible import floored, show_plain, without_floor
 from fewest.references.base import References
 from fewest.schema import Schema
 from fewest.search import Budget, Found, Outcome, Problem, solve, vertex_rows
+from fewest.search.floor import Bodies, Floor
 from fewest.structure import Opaque
 from fewest.verification import Vertices
 
@@ -48,6 +52,7 @@ class Task:
     deadline: float
     alternatives: int
     threads: int
+    credibility: Credibility | None = None
 
     @property
     def schema(self) -> Schema:
@@ -67,6 +72,8 @@ class Attempt:
     found: Found
     score_after: Floats
     own: Bools
+    credibility: Credibility | None
+    log_density: Floats
 
     def features(self, cubes: Rows, moved: Bools) -> Bools:
         """Features that sets of units change."""
@@ -83,7 +90,21 @@ class Attempt:
 
 
 def answer(task: Task, frame: pd.DataFrame) -> Answers:
-    """Verified answers for a part of the table."""
+    """Verified answers for a part of the table.
+
+    Where it is proved that nothing credible turns a case, the best answer without a floor is shown instead, and says
+    so: NOT_CREDIBLE.
+    """
+    answers = _answer(task, frame)
+    none = np.flatnonzero(answers.status == CODE[Status.UNREACHABLE])
+    if not floored(task.credibility) or len(none) == 0:
+        return answers
+    plain = replace(task, credibility=without_floor(task.credibility), alternatives=0)
+    return show_plain(answers, none, _answer(plain, frame.iloc[none]))
+
+
+def _answer(task: Task, frame: pd.DataFrame) -> Answers:
+    """Verified answers, those that are not credible left out."""
     verdicts, prepared = _score(task, frame)
     answers = Answers.blank(len(frame), len(task.schema))
     answers.score[:] = verdicts.score
@@ -179,9 +200,36 @@ def _set_up(
         budget=Budget(task.own_nodes if opaque else task.nodes, task.deadline),
     )
     vertices = Vertices(task.decision, schema, start_frame, goal_frame, towards, task.sign)
-    return Attempt(
-        problem, vertices, differs, distance, units, Found.blank(problem), np.full(n, np.nan), np.zeros(n, dtype=bool)
+    attempt = Attempt(
+        problem, vertices, differs, distance, units, Found.blank(problem), np.full(n, np.nan), np.zeros(n, dtype=bool),
+        task.credibility, np.full(n, np.nan),
+    )  # fmt: skip
+    attempt.problem = replace(problem, floor=_floor(attempt))
+    return attempt
+
+
+def _floor(attempt: Attempt) -> Floor | None:
+    """The condition that vertices are credible, asked of points where the density is defined on them."""
+    credibility, vertices, units = attempt.credibility, attempt.vertices, attempt.units
+    if credibility is None or not floored(credibility):
+        return None
+    cubes, density = np.arange(attempt.problem.n_cubes), credibility.density
+    if not isinstance(density, PointDensity):
+
+        def of_rows(which: Rows, moved: Bools) -> Floats:
+            return credibility.log_density(vertices.rows(which, attempt.features(which, moved)))
+
+        return Floor(credibility.floor, of_rows, cubes)
+    start, goal = (
+        density.points(credibility.schema.conform(frame, unseen="allow")) for frame in (vertices.start, vertices.goal)
     )
+    unit_of = units.unit_of[density.feature_of]
+
+    def of_points(which: Rows, moved: Bools) -> Floats:
+        return density.at(np.where(moved[:, unit_of], goal[vertices.goal_of[which]], start[which]))
+
+    bodies = Bodies(density.mixture, start, goal, unit_of) if isinstance(density, GaussianDensity) else None
+    return Floor(credibility.floor, of_points, cubes, bodies)
 
 
 def _search(task: Task, attempt: Attempt) -> None:
@@ -226,17 +274,22 @@ def _forget(found: Found, cubes: Rows) -> None:
 
 
 def _confirm(attempt: Attempt, cubes: Rows) -> Rows:
-    """Score the sets found with the user's own model; the cubes whose set does not turn it."""
+    """Score the sets found with the user's own model; the cubes whose set does not turn it, or is not credible."""
     cubes = cubes[attempt.found.known[cubes]]
     if len(cubes) == 0:
         return cubes
-    verdicts = attempt.vertices.verdicts(cubes, attempt.features(cubes, attempt.found.moved[cubes]))
+    rows = attempt.vertices.rows(cubes, attempt.features(cubes, attempt.found.moved[cubes]))
+    verdicts = attempt.vertices.decision.verdicts(rows)
     attempt.score_after[cubes] = verdicts.score
-    return np.asarray(cubes[~attempt.vertices.turned(verdicts)])
+    good = attempt.vertices.turned(verdicts)
+    if attempt.credibility is not None:
+        attempt.log_density[cubes] = attempt.credibility.log_density(rows)
+        good &= attempt.log_density[cubes] >= attempt.credibility.floor
+    return np.asarray(cubes[~good])
 
 
 def _confirm_sets(attempt: Attempt) -> None:
-    """Keep only those alternatives that turn the user's own model."""
+    """Keep only those alternatives that turn the user's own model and are credible."""
     found = attempt.found
     if found.sets is None:
         return
@@ -244,7 +297,10 @@ def _confirm_sets(attempt: Attempt) -> None:
     if len(cubes) == 0:
         return
     moved = np.concatenate(found.sets)
-    turned = attempt.vertices.turned(attempt.vertices.verdicts(cubes, attempt.features(cubes, moved)))
+    rows = attempt.vertices.rows(cubes, attempt.features(cubes, moved))
+    turned = attempt.vertices.turned(attempt.vertices.decision.verdicts(rows))
+    if attempt.credibility is not None:
+        turned &= attempt.credibility.log_density(rows) >= attempt.credibility.floor
     ends = np.cumsum(np.bincount(cubes[turned], minlength=len(found.sets)))[:-1]
     found.sets = np.split(moved[turned], ends)
 
@@ -264,6 +320,7 @@ def _write(task: Task, answers: Answers, rows: Rows, goal_of: npt.NDArray[np.int
     answers.reference[into] = goal_of[hit]
     answers.score_after[into] = attempt.score_after[hit]
     answers.cost[into] = found.cost[hit]
+    answers.log_density[into] = attempt.log_density[hit]
     answers.strategy[into] = 1 + attempt.own[hit]
     numeric = np.array([feature.is_numeric for feature in task.schema.features])
     answers.l_inf[into] = np.where(features & numeric, attempt.distance[hit], 0.0).max(axis=1)

@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 
 from fewest.cli import _explain, main
+from fewest.cli._text import label_key
 
 
 def ask(files: Any, *more: str) -> int:
@@ -150,8 +151,8 @@ def test_categories_of_text_count_as_text() -> None:
 
 
 def test_a_million_ways_to_write_a_label_mean_the_same_class() -> None:
-    assert _explain._key(1) == _explain._key(1.0) == _explain._key("1") == _explain._key("1.0") == _explain._key(True)
-    assert _explain._key("bad ") == "bad"
+    assert label_key(1) == label_key(1.0) == label_key("1") == label_key("1.0") == label_key(True)
+    assert label_key("bad ") == "bad"
 
 
 def test_strict_ends_with_5_after_the_results(files: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

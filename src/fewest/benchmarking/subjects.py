@@ -2,61 +2,34 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from fewest import datasets, references
+from fewest import references
 from fewest.decision import Decision
 from fewest.explainer import Explainer
 from fewest.inside import Inside
+from fewest.paper.data import Rows, data_folder, load_split
 from fewest.references.base import References
 from fewest.search import Budget, Problem
 from fewest.solving import Task, _set_up
 from fewest.structure import Opaque
 from fewest.structure.base import Structure
 
+__all__ = ["PAPER", "Subject", "data_folder", "estimator", "load", "subject"]
+
 PAPER = ("compas", "german", "adult", "headline", "fico")
-DATA_FOLDERS = ("../shared/data", "data")
-
-
-def data_folder() -> Path | None:
-    """Where the paper's files are, if they are here."""
-    import os
-
-    named = os.environ.get("FEWEST_DATA")
-    for folder in [named] if named else DATA_FOLDERS:
-        if folder and (Path(folder) / "schema.json").exists():
-            return Path(folder)
-    return None
 
 
 @lru_cache(maxsize=8)
-def load(name: str) -> tuple[pd.DataFrame, pd.DataFrame, pd.Series[Any], pd.Series[Any]]:
-    """Train and test rows; a missing text level is a level of its own."""
-    from sklearn.model_selection import train_test_split
-
-    data = datasets.load(name) if name == "german" else datasets.load(name, data_folder())
-    X, y = data.X.copy(), data.y
-    if name == "diabetes":
-        X = X[_paper_columns(name)]
-    for column in X.columns:
-        if not pd.api.types.is_numeric_dtype(X[column].dtype):
-            X[column] = X[column].astype(object).where(X[column].notna(), "missing").astype("str")
-    X_train, X_test, y_train, y_test = train_test_split(X, y, test_size=0.2, stratify=y, random_state=0)
-    return X_train, X_test, y_train, y_test
-
-
-def _paper_columns(name: str) -> list[str]:
-    """The columns the data folder marks as the paper's."""
-    content = json.loads((data_folder() or Path()).joinpath("schema.json").read_text(encoding="utf-8"))
-    return [entry["name"] for entry in content["datasets"][name]["columns"] if entry.get("paper_set")]
+def load(name: str) -> Rows:
+    """Train and test rows of the first split."""
+    return load_split(name, 0)
 
 
 def estimator(kind: str, name: str = "") -> Any:

@@ -7,6 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
+import pandas as pd
 
 from fewest import references
 from fewest.cli._files import write_result
@@ -42,17 +44,22 @@ def run(folder: Path, model: str, as_json: bool) -> int:
 
 def explain_german(model: str) -> Explanations:
     """Explain all 1,000 cases with a model trained on four fifths of them."""
+    german, fitted, X_train, y_train = train_german(model)
+    decision = Decision(fitted, positive="bad")
+    reference = references.single(decision, X_train, y_train, schema=german.schema)
+    with progress("explaining") as advance:
+        return Explainer(decision, reference).explain(german.X, progress=advance)
+
+
+def train_german(model: str) -> tuple[Dataset, Any, pd.DataFrame, npt.NDArray[np.str_]]:
+    """German Credit, a model trained on four fifths of it, and those rows with their labels."""
     from sklearn.model_selection import train_test_split
 
     german = load("german")
     X_train, _, y_train, _ = train_test_split(
         german.X, german.labels, test_size=0.2, stratify=german.labels, random_state=0
     )
-    fitted = pipeline(german, model).fit(X_train, y_train)
-    decision = Decision(fitted, positive="bad")
-    reference = references.single(decision, X_train, y_train, schema=german.schema)
-    with progress("explaining") as advance:
-        return Explainer(decision, reference).explain(german.X, progress=advance)
+    return german, pipeline(german, model).fit(X_train, y_train), X_train, y_train
 
 
 def pipeline(data: Dataset, model: str) -> Any:

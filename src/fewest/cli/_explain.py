@@ -1,4 +1,4 @@
-"""``fewest explain``: a table, a model and its training table in; verified answers out."""
+"""``fewest explain``: a table, a model and its training table in, or the demo; verified answers out."""
 
 from __future__ import annotations
 
@@ -7,16 +7,14 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
 from fewest import references as fw_references
 from fewest.cli._files import check_result_path, read_table, write_result
-from fewest.cli._models import load_model
+from fewest.cli._sources import Source, from_demo, from_files
 from fewest.cli._text import clean, progress
 from fewest.constraints import AtMost, Constraint, Constraints, Immutable
-from fewest.decision import Decision
-from fewest.errors import DataError, TimeLimitError, UndefinedError, UsageError
+from fewest.errors import TimeLimitError, UndefinedError, UsageError
 from fewest.explainer import Explainer
 from fewest.explanation import STATUSES, Status
 from fewest.explanations import Explanations
@@ -30,9 +28,10 @@ SENTENCES = 5
 class Request:
     """What was asked on the command line."""
 
-    data: Path
-    model: Path
-    train: Path
+    data: Path | None = None
+    model: Path | None = None
+    train: Path | None = None
+    demo: str | None = None
     target: str | None = None
     positive: str | None = None
     threshold: float | None = None
@@ -53,17 +52,19 @@ class Request:
 def run(request: Request) -> int:
     """Explain the table; the results are written before an incomplete end is reported."""
     check_result_path(request.out)
-    if request.target is None and request.references is None:
-        raise UsageError("without --references the training labels are needed", do="pass --target COL")
     weights = read_weights(request.weight)
-    explainer = _explainer(request, weights)
-    cases = read_table(request.data, text=_text_columns(explainer.schema))
+    source = _source(request)
+    explainer = _explainer(request, source, weights)
+    cases = source.cases
+    if cases is None and request.data is not None:
+        cases = read_table(request.data, text=_text_columns(explainer.schema))
     with progress("explaining") as advance:
         out = explainer.explain(
             cases, alternatives=request.alternatives, time_limit=request.time_limit, progress=advance
         )
     if request.out is not None:
-        write_result(out, request.out, f"Which facts decided? {request.data.name}", f"predicted {out[0].positive}")
+        of = request.demo if request.data is None else request.data.name
+        write_result(out, request.out, f"Which facts decided? {of}", f"predicted {out[0].positive}")
     print(out.to_json() if request.as_json else clean(as_text(out)))
     return _ending(request, out)
 
@@ -88,39 +89,37 @@ def read_weights(pairs: tuple[str, ...]) -> dict[str, float]:
     return weights
 
 
-def _explainer(request: Request, weights: dict[str, float]) -> Explainer:
-    model = load_model(request.model, request.allow_pickle)
-    decision = Decision(model, positive=_class(model, request.positive), threshold=request.threshold)
+def _source(request: Request) -> Source:
+    """The demo, or the files that were named: all of one or all of the other."""
+    files = {"DATA": request.data, "--model": request.model, "--train": request.train, "--target": request.target}
+    if request.demo is not None:
+        extra = [name for name, value in files.items() if value is not None]
+        if extra:
+            raise UsageError(f"--demo brings its own table and model, but {extra[0]} is given", do=f"drop {extra[0]}")
+        return from_demo(request.demo, positive=request.positive, threshold=request.threshold)
+    if request.data is None or request.model is None or request.train is None:
+        lacking = next(name for name, value in files.items() if value is None)
+        raise UsageError(
+            f"{lacking} is missing", do="fewest explain DATA --model FILE --train FILE, or fewest explain --demo german"
+        )
+    if request.target is None and request.references is None:
+        raise UsageError("without --references the training labels are needed", do="pass --target COL")
+    return from_files(
+        request.model, request.train, request.target, request.positive, request.threshold, request.allow_pickle
+    )
+
+
+def _explainer(request: Request, source: Source, weights: dict[str, float]) -> Explainer:
     constraints: list[Constraint] = [Immutable(name) for name in request.immutable]
     if request.at_most is not None:
         constraints.append(AtMost(request.at_most))
     return Explainer(
-        decision,
-        _references(request, decision),
+        source.decision,
+        _references(request, source),
         constraints=Constraints(*constraints),
         weights=weights,
         direction="plus" if request.plus else "minus",
     )
-
-
-def _class(model: Any, text: str | None) -> Any:
-    """The model's class that is written so."""
-    if text is None:
-        return None
-    classes = np.asarray(getattr(model, "classes_", ())).tolist()
-    known = {_key(label): label for label in classes}
-    if _key(text) not in known:
-        shown = ", ".join(str(label) for label in classes) or "none"
-        raise UsageError(f'--positive {text}: the model has no class "{text}"', do=f"its classes are {shown}")
-    return known[_key(text)]
-
-
-def _key(label: Any) -> str:
-    """The same text for labels that mean the same: 1, 1.0 and "1"."""
-    try:
-        return repr(float(label))
-    except (TypeError, ValueError):
-        return str(label).strip()
 
 
 def _text_columns(schema: Schema) -> list[str]:
@@ -134,46 +133,18 @@ def _is_text(dtype: Any) -> bool:
     return bool(pd.api.types.is_string_dtype(dtype) or pd.api.types.is_object_dtype(dtype))
 
 
-def _references(request: Request, decision: Decision) -> References:
-    table = read_table(request.train)
-    X = table.drop(columns=[request.target] if request.target in table.columns else [])
-    if decision.columns is not None and set(decision.columns) <= set(X.columns):
-        X = X[list(decision.columns)]
-    if request.references is not None:
-        return _supplied(request.references, decision, X)
-    if request.target not in table.columns:
-        raise DataError(f'{request.train.name} has no column "{request.target}"', do="check --target")
-    labels = read_labels(table[request.target], decision, request.train.name)
-    return fw_references.single(decision, X, labels, centre=request.centre)
-
-
-def _supplied(path: Path, decision: Decision, X: pd.DataFrame) -> References:
-    """References from a file; a table is read like the training table."""
-    if path.suffix.lower() != ".json":
-        schema = Schema.infer(X)
-        return fw_references.supplied(decision, read_table(path, text=_text_columns(schema)), schema=schema)
-    try:
-        return fw_references.supplied(decision, path, X=X)
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise DataError(
-            f"{path.name} is not a references file: {type(error).__name__}", do="write it with References.save"
-        ) from error
-
-
-def read_labels(column: pd.Series[Any], decision: Decision, file: str) -> npt.NDArray[Any]:
-    """The labels of a column as the model's own classes."""
-    known = {_key(label): label for label in decision.classes}
-    if not known:
-        return np.asarray(column)
-    keys = [_key(label) for label in column]
-    strange = [row for row, key in enumerate(keys) if key not in known]
-    if strange:
-        row = strange[0]
-        raise DataError(
-            f'{file}, row {row}, column "{column.name}": {column.iloc[row]!r} is not a class of the model',
-            do=f"its classes are {', '.join(str(label) for label in decision.classes)}",
+def _references(request: Request, source: Source) -> References:
+    if request.references is None:
+        return fw_references.single(
+            source.decision, source.X, source.labels, centre=request.centre, schema=source.schema
         )
-    return np.array([known[key] for key in keys], dtype=object)
+    return _supplied(request.references, source)
+
+
+def _supplied(path: Path, source: Source) -> References:
+    """References from a file; a table is read like the training table."""
+    table = path if path.suffix.lower() == ".json" else read_table(path, text=_text_columns(source.schema))
+    return fw_references.supplied(source.decision, table, schema=source.schema)
 
 
 def as_text(out: Explanations) -> str:

@@ -12,6 +12,8 @@ from typing import Annotated, Any
 
 import typer
 
+from fewest.cli import _paper, _references, _train
+from fewest.cli._options import MODEL, Centre, Json, show_help
 from fewest.errors import FewestError
 
 INTERRUPTED = 130
@@ -24,6 +26,9 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
+app.add_typer(_train.app)
+app.add_typer(_paper.app)
+app.add_typer(_references.app)
 
 
 class DemoModel(StrEnum):
@@ -32,17 +37,6 @@ class DemoModel(StrEnum):
     logistic = "logistic"
     boosted = "boosted"
     mlp = "mlp"
-
-
-class Centre(StrEnum):
-    """Typical cases that can be built from the training table."""
-
-    mean = "mean"
-    median = "median"
-    medoid = "medoid"
-
-
-Json = Annotated[bool, typer.Option("--json", help="Print one JSON document instead of text.")]
 
 
 @app.callback(invoke_without_command=True)
@@ -54,9 +48,7 @@ def _start(
 
         typer.echo(f"fewest {__version__}")
         raise typer.Exit(0)
-    if context.invoked_subcommand is None:
-        typer.echo(context.get_help())
-        raise typer.Exit(0)
+    show_help(context)
 
 
 @app.command()
@@ -73,9 +65,10 @@ def demo(
 
 @app.command()
 def explain(
-    data: Annotated[Path, typer.Argument(help="Cases to explain: .csv, .csv.gz or .parquet.", show_default=False)],
-    model: Annotated[Path, typer.Option(help="Fitted model: .skops; .joblib or .pkl with --allow-pickle.")],
-    train: Annotated[Path, typer.Option(help="Training table: features and the target column.")],
+    data: Annotated[Path | None, typer.Argument(help="Cases to explain: .csv, .csv.gz or .parquet.")] = None,
+    model: Annotated[Path | None, typer.Option(help=MODEL)] = None,
+    train: Annotated[Path | None, typer.Option(help="Training table: features and the target column.")] = None,
+    demo: Annotated[str | None, typer.Option(help="german: the embedded table and the demo's model.")] = None,
     target: Annotated[str | None, typer.Option(help="Target column of the training table.")] = None,
     positive: Annotated[str | None, typer.Option(help="Class being explained. Default: the second of two.")] = None,
     threshold: Annotated[float | None, typer.Option(help="Score from which a case counts as positive.")] = None,
@@ -97,7 +90,7 @@ def explain(
 
     return run(
         Request(
-            data=data, model=model, train=train, target=target, positive=positive, threshold=threshold,
+            data=data, model=model, train=train, demo=demo, target=target, positive=positive, threshold=threshold,
             centre=centre.value, references=references, immutable=tuple(immutable or ()), weight=tuple(weight or ()),
             at_most=at_most, plus=plus, alternatives=alternatives, time_limit=time_limit, out=out, as_json=as_json,
             strict=strict, allow_pickle=allow_pickle,

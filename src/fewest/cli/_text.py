@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import Any
 
 
 def clean(text: str) -> str:
@@ -16,6 +17,20 @@ def clean(text: str) -> str:
     'red ?[31m alert'
     """
     return "".join(sign if sign.isprintable() or sign == "\n" else "?" for sign in text)
+
+
+def label_key(label: Any) -> str:
+    """The same text for labels that mean the same: 1, 1.0 and "1".
+
+    Examples
+    --------
+    >>> label_key(1) == label_key("1.0"), label_key("bad ")
+    (True, 'bad')
+    """
+    try:
+        return repr(float(label))
+    except (TypeError, ValueError):
+        return str(label).strip()
 
 
 @contextmanager

@@ -1,7 +1,23 @@
 """Compared with whom: the prototypical accepted cases an explanation leads to."""
 
+from fewest.references._leaves import Leaves, leaves
+from fewest.references.audit import Audit
 from fewest.references.base import References
+from fewest.references.clusters import clusters
+from fewest.references.near_threshold import near_threshold
+from fewest.references.signing import Signature
 from fewest.references.single import single
-from fewest.references.supplied import supplied
+from fewest.references.supplied import load, supplied
 
-__all__ = ["References", "single", "supplied"]
+__all__ = [
+    "Audit",
+    "Leaves",
+    "References",
+    "Signature",
+    "clusters",
+    "leaves",
+    "load",
+    "near_threshold",
+    "single",
+    "supplied",
+]

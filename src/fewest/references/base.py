@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -15,12 +14,33 @@ import pandas as pd
 from fewest.closeness import feature_distances
 from fewest.decision import Decision
 from fewest.errors import PositiveReferenceError, UsageError
-from fewest.files import write_text
+from fewest.references._centres import negatives
+from fewest.references.audit import Audit, Dense, People, audit, check_rows
+from fewest.references.flexible import Flexibility, Placement, move
+from fewest.references.saved import Saved, plain_rows
+from fewest.references.signing import Clock, Signature, utc_now
+from fewest.references.spread import Spread
 from fewest.schema import Schema
 
 OnPositive = Literal["error", "allow"]
-Assignment = Literal["nearest", "sparsest"]
-FORMAT = 1
+Assignment = Literal["features", "embedding", "sparsest", "nearest"]
+
+
+def check_assignment(word: str) -> Assignment:
+    """The assignment a word stands for, or an error that lists them."""
+    if word in ("features", "embedding", "sparsest"):
+        return word  # type: ignore[return-value]
+    if word == "nearest":
+        return "features"
+    raise UsageError(f'assignment "{word}" is unknown', do='use "features", "embedding" or "sparsest"')
+
+
+class Assigner(Protocol):
+    """A rule that says which reference a case is compared with."""
+
+    def assign(self, frame: pd.DataFrame) -> npt.NDArray[np.int32]:
+        """Reference of each row, (n,); it hangs on that row alone."""
+        ...
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,10 +61,20 @@ class References:
     score : (m,) float
         The model's score of each.
     assignment : str
-        ``nearest``: each case is compared with the closest reference; ``sparsest``: with all, and the one that needs
-        the fewest features is kept (the closest among equals).
+        ``features`` (or ``nearest``): each case is compared with the reference closest to it, feature by feature;
+        ``embedding``: with that of the cluster it falls into; ``sparsest``: with all, and the one that needs the fewest
+        features is kept (the closest among equals).
     provenance : mapping
         How they were made.
+    assigner : Assigner, optional
+        The rule of ``embedding``. It holds training rows and is never written to a file.
+    spread : Spread
+        Quantiles of the accepted cases' numbers; empty where no training rows were given.
+    twin_of : tuple of int
+        For each reference the one it is the flexible twin of, -1 for none; empty where there are no twins. Twins come
+        after all others.
+    signatures : tuple of Signature or None
+        Who signed each off; empty where nobody has.
     """
 
     decision: Decision
@@ -53,8 +83,19 @@ class References:
     names: tuple[str, ...]
     support: npt.NDArray[np.int64]
     score: npt.NDArray[np.float64]
-    assignment: Assignment = "nearest"
+    assignment: Assignment = "features"
     provenance: Mapping[str, Any] = field(default_factory=dict)
+    assigner: Assigner | None = field(default=None, repr=False)
+    spread: Spread = field(default_factory=Spread, repr=False)
+    twin_of: tuple[int, ...] = ()
+    signatures: tuple[Signature | None, ...] = ()
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "assignment", check_assignment(self.assignment))
+        if self.assignment == "embedding" and self.assigner is None:
+            raise UsageError(
+                "these references have no clusters to assign cases by", do='use "features" or "sparsest", or clusters'
+            )
 
     def __len__(self) -> int:
         return len(self.frame)
@@ -65,37 +106,219 @@ class References:
 
     def with_assignment(self, assignment: Assignment) -> References:
         """The same points, assigned to cases in another way."""
-        if assignment not in ("nearest", "sparsest"):
-            raise UsageError(f'assignment "{assignment}" is unknown', do='use "nearest" or "sparsest"')
         return replace(self, assignment=assignment)
 
     def candidates(self, frame: pd.DataFrame) -> npt.NDArray[np.int32]:
-        """References each row is compared with, nearest first: (n, 1) or (n, m)."""
-        if len(self) == 1:
+        """References each row is compared with, nearest first, then their flexible twins: (n, 1), (n, m) or twice that.
+
+        A later one is only preferred where it needs fewer features, so that a twin never takes a tie.
+        """
+        plain = self._plain_candidates(frame)
+        return plain if not self.twin_of else np.hstack([plain, self._twins()[plain]])
+
+    def _plain_candidates(self, frame: pd.DataFrame) -> npt.NDArray[np.int32]:
+        count = len(self.plain_numbers)
+        if count == 1:
             return np.zeros((len(frame), 1), dtype=np.int32)
-        far = np.empty((len(frame), len(self)))
-        for k in range(len(self)):
+        if self.assignment == "embedding" and self.assigner is not None:
+            return self.assigner.assign(frame)[:, None]
+        far = np.empty((len(frame), count))
+        for k in range(count):
             goal_of = np.full(len(frame), k, dtype=np.int32)
             far[:, k] = feature_distances(self.schema, frame, self.frame, goal_of).sum(axis=1)
         order = np.argsort(np.round(far, 12), axis=1, kind="stable").astype(np.int32)
         return order if self.assignment == "sparsest" else order[:, :1]
 
+    @property
+    def plain_numbers(self) -> list[int]:
+        """Numbers of the references that are no flexible twins: the first ones."""
+        return [k for k in range(len(self)) if not self.twin_of or self.twin_of[k] < 0]
+
+    def _twins(self) -> npt.NDArray[np.int32]:
+        """Twin of each reference; itself where it has none."""
+        twins = np.arange(len(self), dtype=np.int32)
+        for number, original in enumerate(self.twin_of):
+            if original >= 0:
+                twins[original] = number
+        return twins
+
+    def plain(self) -> References:
+        """The same without flexible twins."""
+        return self._take(self.plain_numbers) if self.twin_of else self
+
+    def _take(self, numbers: Sequence[int]) -> References:
+        return replace(
+            self,
+            frame=self.frame.iloc[list(numbers)].reset_index(drop=True),
+            names=tuple(self.names[k] for k in numbers),
+            support=self.support[list(numbers)],
+            score=self.score[list(numbers)],
+            spread=replace(self.spread, ranges=_picked(self.spread.ranges, numbers)),
+            signatures=_picked(self.signatures, numbers),
+            twin_of=(),
+        )
+
+    def flexible(
+        self,
+        eps: float,
+        grid: int = 11,
+        *,
+        X: Any = None,
+        y: Any = None,
+        passes: int = 1,
+        at: Placement = "uniform",
+    ) -> References:
+        """The same references, each with a twin whose numbers have moved a little to where the model scores lower.
+
+        Each number moves within ``eps`` of its quantile among the accepted cases. The references as they are stay in
+        the race: a case is explained by a twin only where that needs fewer features, so SEV never rises (rule 7).
+
+        Parameters
+        ----------
+        eps : float
+            Half-width of the band, as a share of the accepted cases, from 0 to 0.5.
+        grid : int
+            Values tried per number, beside the one it has.
+        X, y : table and labels, optional
+            Training rows to read the quantiles from. Needed where the references were not made of such rows.
+        passes : int
+            1 moves every number from the reference as it is (Algorithm 1); more go on from the moved reference.
+        at : str
+            Where the values tried lie: ``uniform`` over the band, or at its ``quantiles``.
+
+        Examples
+        --------
+        >>> import fewest as fw
+        >>> X = pd.DataFrame({"debt": range(101)}); y = X["debt"] > 80
+        >>> decision = fw.Decision(lambda rows: rows["debt"].to_numpy() / 100, positive=True)
+        >>> refs = fw.references.single(decision, X, y).flexible(0.1)
+        >>> refs.names, refs.frame["debt"].tolist()
+        (('mean', 'mean (flexible)'), [40, 32])
+        """
+        flexibility = Flexibility(eps, grid, passes, at)
+        check_rows(X, y)
+        plain = self.plain()
+        spread = plain.spread
+        if X is not None:
+            rows = negatives(self.decision, self.schema.conform(X, unseen="allow"), y)
+            spread = replace(spread, quantiles=Spread.of(self.schema, rows).quantiles)
+        elif not spread.quantiles and any(feature.is_numeric for feature in self.schema.features):
+            raise UsageError("these references do not know how accepted cases spread", do="pass X and y")
+        moved = move(self.decision, self.schema, plain.frame, spread, flexibility)
+        return _with_twins(replace(plain, spread=spread), moved, flexibility)
+
+    def audit(self, X: Any = None, y: Any = None, credibility: Dense | None = None) -> Audit:
+        """What to look at before these references are used on people.
+
+        Parameters
+        ----------
+        X, y : table and labels, optional
+            Training rows: with them each reference is shown beside the nearest real accepted case, and beside the
+            range of the accepted cases that are compared with it. They are looked at and not kept.
+        credibility : Credibility, optional
+            Says how usual each reference is among accepted cases.
+
+        Examples
+        --------
+        >>> import fewest as fw
+        >>> X = pd.DataFrame({"debt": range(101)}); y = X["debt"] > 80
+        >>> decision = fw.Decision(lambda rows: rows["debt"].to_numpy() / 100, positive=True)
+        >>> fw.references.single(decision, X, y).audit().table[["feature", "value", "low", "high"]]
+          feature  value  low  high
+        0    debt     40  8.0  72.0
+        """
+        check_rows(X, y)
+        people = None
+        if X is not None:
+            rows = negatives(self.decision, self.schema.conform(X, unseen="allow"), y)
+            people = People.of(self.schema, self.frame, rows, self._plain_candidates(rows)[:, 0].tolist())
+            people = people.with_twins(self.twin_of)
+        return audit(self.saved(), people=people, density=credibility)
+
+    def sign_off(
+        self, name: str, note: str = "", which: str | Sequence[str] | None = None, *, clock: Clock = utc_now
+    ) -> References:
+        """The same references, signed by somebody who has looked at them.
+
+        Parameters
+        ----------
+        name : str
+            Who signs.
+        note : str
+        which : str or sequence of str, optional
+            Names of the references that are signed. Default: all.
+        clock : callable, optional
+            Gives the time.
+
+        Examples
+        --------
+        >>> import fewest as fw
+        >>> decision = fw.Decision(lambda rows: rows["debt"].to_numpy() / 100)
+        >>> refs = fw.references.supplied(decision, {"debt": [10, 20]}).sign_off("Credit Risk", which="r1")
+        >>> refs.is_signed("r1"), refs.is_signed("r2")
+        (True, False)
+        """
+        return replace(self, signatures=self.saved().sign(name, note, which, clock).signatures)
+
+    def is_signed(self, which: int | str) -> bool:
+        """Whether somebody signed a reference, by number or name, with the values it has now."""
+        number = self.names.index(which) if isinstance(which, str) else which
+        saved = self.saved()
+        return bool(self.signatures) and self.signatures[number] is not None and not saved.broken(number)
+
+    def credibility(self, number: int) -> float | None:
+        """Share of the accepted cases that is proved to be where a reference leads; None where nothing is proved."""
+        return None
+
+    def saved(self) -> Saved:
+        """What a file of these references holds: neither the model nor a training row.
+
+        The references themselves are in it (a medoid is a row of the training table), not the rule of ``embedding``:
+        that holds training rows. References that are read back go by ``features`` instead, and say so.
+        """
+        decision = self.decision
+        return Saved(
+            names=self.names,
+            values=plain_rows(self.frame),
+            support=tuple(int(count) for count in self.support),
+            score=tuple(float(score) for score in self.score),
+            schema=self.schema,
+            decision={"positive": str(decision.positive), "outcome": decision.negative_name, "threshold": decision.cut},
+            assignment=self.assignment,
+            provenance=dict(self.provenance),
+            spread=self.spread,
+            twin_of=self.twin_of,
+            signatures=self.signatures,
+        )
+
     def to_dict(self) -> dict[str, Any]:
-        """Plain values, no training rows: what `save` writes."""
-        rows = json.loads(self.frame.to_json(orient="records", date_format="iso", default_handler=str))
-        return {
-            "format": FORMAT,
-            "assignment": self.assignment,
-            "provenance": dict(self.provenance),
-            "references": [
-                {"name": name, "support": int(support), "score": float(score), "values": row}
-                for name, support, score, row in zip(self.names, self.support, self.score, rows, strict=True)
-            ],
-        }
+        """Plain values: names, values, scores, provenance and signatures."""
+        return self.saved().to_dict(whole=False)
 
     def save(self, path: str | Path) -> None:
-        """Write the references as JSON."""
-        write_text(path, json.dumps(self.to_dict(), indent=2, default=str) + "\n")
+        """Write the references as JSON, for `fewest.references.load`."""
+        self.saved().write(path)
+
+
+def _picked(parts: tuple[Any, ...], numbers: Sequence[int]) -> tuple[Any, ...]:
+    return tuple(parts[k] for k in numbers) if parts else ()
+
+
+def _with_twins(plain: References, moved: pd.DataFrame, flexibility: Flexibility) -> References:
+    """References and their moved twins, scored."""
+    m = len(plain)
+    frame = pd.concat([plain.frame, moved], ignore_index=True)
+    return replace(
+        plain,
+        frame=frame,
+        names=(*plain.names, *(f"{name} (flexible)" for name in plain.names)),
+        support=np.tile(plain.support, 2),
+        score=np.concatenate([plain.score, plain.decision.verdicts(moved).score]),
+        spread=replace(plain.spread, ranges=plain.spread.ranges * 2),
+        signatures=(*plain.signatures, *(None,) * m) if plain.signatures else (),
+        twin_of=(-1,) * m + tuple(range(m)),
+        provenance={**plain.provenance, "flexible": asdict(flexibility)},
+    )
 
 
 def build(
@@ -106,8 +329,9 @@ def build(
     support: Sequence[int],
     *,
     on_positive: OnPositive,
-    assignment: Assignment = "nearest",
+    assignment: Assignment = "features",
     provenance: Mapping[str, Any] | None = None,
+    assigner: Assigner | None = None,
 ) -> References:
     """Type and round the points, score them, and refuse those the model decides against."""
     if on_positive not in ("error", "allow"):
@@ -124,5 +348,5 @@ def build(
         )
     return References(
         decision, schema, frame, tuple(names), np.asarray(support, dtype=np.int64), verdicts.score, assignment,
-        dict(provenance or {}),
+        dict(provenance or {}), assigner,
     )  # fmt: skip

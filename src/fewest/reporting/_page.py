@@ -11,6 +11,7 @@ import numpy.typing as npt
 from fewest.explanation import STATUSES, Explanation, Status, show
 from fewest.explanations import Explanations
 from fewest.reporting._bars import Bars, bars, percent
+from fewest.reporting._templates import render
 from fewest.schema import Feature
 
 MAX_BYTES = 200_000
@@ -102,31 +103,22 @@ def html(
     >>> "2 of 4 cases were refused; for 100 % one feature turns the decision." in page
     True
     """
-    content = b""
+    page = ""
     for limits in LIMITS:
-        # Text that UTF-8 cannot hold (lone surrogates) would make the page impossible to save.
-        content = _render(explanations, title, verb, seed, limits).encode("utf-8", "replace")
-        if len(content) < MAX_BYTES:
+        page = _render(explanations, title, verb, seed, limits)
+        if len(page.encode("utf-8")) < MAX_BYTES:
             break
-    return content.decode("utf-8")
+    return page
 
 
 def _render(explanations: Explanations, title: str, verb: str, seed: int, limits: Limits) -> str:
-    from jinja2 import Environment, PackageLoader, StrictUndefined
-
-    from fewest import __version__
-
-    environment = Environment(
-        loader=PackageLoader("fewest.reporting"), autoescape=True, undefined=StrictUndefined, trim_blocks=True,
-        lstrip_blocks=True,
-    )  # fmt: skip
     frequency = _feature_bars(explanations, limits)
     n_explained = len(explanations.sev())
     used = np.unique(explanations.answers.strategy[explanations.answers.strategy > 0])
-    return environment.get_template("report.html.j2").render(
+    return render(
+        "report.html.j2",
         title=_clip(title, 200),
         note=NOTE,
-        version=__version__,
         sentence=summary_sentence(explanations, verb),
         figures=_figures(explanations),
         warning=_often(frequency, n_explained),

@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 
+from fewest.compiled import entry
 from fewest.search._branch import load_root
 from fewest.search._cube import (
     ALL,
@@ -19,7 +20,10 @@ from fewest.search._cube import (
     small_sets,
 )
 from fewest.search._reduce import score_of, singles
-from fewest.search._work import NODES, STATE, entry
+from fewest.search._work import (
+    NODES,
+    STATE,
+)
 
 _FREE = 2
 _EASY, _HARD = 1 << 16, 1 << 22  # so many monomials before merging are expanded without truncation, first and last

@@ -10,6 +10,7 @@ import math
 
 import numpy as np
 
+from fewest.compiled import inner
 from fewest.search._node import SAME, descend, gains, nearest, offer, sort_free, too_far
 from fewest.search._work import (
     ALIVE,
@@ -29,7 +30,6 @@ from fewest.search._work import (
     PICKS,
     PLACE,
     SPENT,
-    inner,
 )
 
 DONE, CAPPED = np.int64(0), np.int64(1)

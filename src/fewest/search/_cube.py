@@ -10,6 +10,7 @@ import math
 
 import numpy as np
 
+from fewest.compiled import inner
 from fewest.search._branch import CAPPED, DONE, by_cost, by_size, floor_of, load_root
 from fewest.search._node import offer, order_of
 from fewest.search._reduce import collect, expand
@@ -33,7 +34,6 @@ from fewest.search._work import (
     SLOPE,
     STATE,
     UNIT,
-    inner,
 )
 
 FOUND, NONE = 0, 1

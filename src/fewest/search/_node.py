@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 
+from fewest.compiled import inner
 from fewest.search._work import (
     BEGIN,
     BEST_COST,
@@ -35,7 +36,6 @@ from fewest.search._work import (
     PICKS,
     SPENT,
     STAMP,
-    inner,
 )
 
 SAME = 1e-9  # costs this close (relatively) are equal

@@ -15,10 +15,17 @@ import numpy as np
 from scipy.optimize import Bounds, LinearConstraint, milp
 from scipy.sparse import coo_array
 
+from fewest.compiled import entry
 from fewest.search._blocks import greedy
 from fewest.search._cube import ALL
 from fewest.search._reduce import collect
-from fewest.search._work import STATE, Cubes, Leaves, Trees, Work, entry
+from fewest.search._work import (
+    STATE,
+    Cubes,
+    Leaves,
+    Trees,
+    Work,
+)
 from fewest.search.problem import Bools, Floats, Found, Outcome, Problem
 from fewest.structure.base import Ensemble
 

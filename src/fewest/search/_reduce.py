@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from fewest.compiled import inner
 from fewest.search._work import (
     CODE,
     EXPANSION,
@@ -24,7 +25,6 @@ from fewest.search._work import (
     STATE,
     TABLE,
     TRAIL,
-    inner,
 )
 from fewest.structure._walk import goes_left
 

@@ -7,41 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from functools import cache, partial
-from hashlib import sha256
-from pathlib import Path
 from threading import Lock
-from typing import Any, Generic, NamedTuple, TypeVar
+from typing import Generic, NamedTuple, TypeVar
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit
-
-# For functions that only compiled code calls: a Python entry would take most of the time to compile.
-inner = partial(njit, nogil=True, no_cpython_wrapper=True, no_cfunc_wrapper=True, error_model="numpy", _nrt=False)
-
-
-@cache
-def _digest() -> str:
-    """Fingerprint of the sources that compiled entries are built from."""
-    here = Path(__file__).parent
-    files = sorted([*here.glob("_*.py"), *here.parent.joinpath("structure").glob("_*.py")])
-    return sha256(b"".join(file.read_bytes() for file in files)).hexdigest()
-
-
-def entry(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Compile a function that Python calls, cached on disk until any module it may be built from changes.
-
-    Left alone, the cache looks at the function's own file only and goes on using code from before a change elsewhere.
-    """
-    compiled: Any = njit(cache=True, nogil=True)(function)
-    try:
-        _ = compiled._cache._cache_file._source_stamp
-        compiled._cache._cache_file._source_stamp = _digest()
-    except (AttributeError, OSError):
-        compiled = njit(nogil=True)(function)
-    return compiled  # type: ignore[no-any-return]
-
 
 F = npt.NDArray[np.float64]
 I = npt.NDArray[np.int32]  # noqa: E741

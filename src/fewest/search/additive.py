@@ -10,11 +10,12 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 
+from fewest.compiled import entry
 from fewest.search._blocks import additive_costs, additive_sizes, small_block
 from fewest.search._run import pack, run
 from fewest.search._sorting import solve_block, unit_sums
-from fewest.search._work import Answers, Work, entry
-from fewest.search.problem import Found, Problem
+from fewest.search._work import Answers, Cubes, Work
+from fewest.search.problem import Floats, Found, Problem
 from fewest.structure.base import Additive
 
 BLOCK = 4096  # cubes between two looks at the clock
@@ -38,6 +39,16 @@ def _changes(start, goal, goal_of, unit_of, coef, intercept, cut, sign, n_units)
     return changes, constants
 
 
+def unit_changes(structure: Additive, cubes: Cubes, problem: Problem) -> tuple[Floats, Floats]:
+    """What moving each unit adds to the signed score (n, u), and the signed score of each start (n,)."""
+    changes, constants = _changes(
+        cubes.start, cubes.goal, cubes.goal_of, np.ascontiguousarray(problem.unit_of, dtype=np.int32),
+        np.ascontiguousarray(structure.coef, dtype=np.float64), float(structure.intercept), cubes.cut, cubes.sign,
+        problem.n_units,
+    )  # fmt: skip
+    return changes, constants
+
+
 def solve(structure: Additive, problem: Problem, threads: int = 1) -> Found:
     """Cheapest sets of units that turn each cube of the problem, proved.
 
@@ -53,11 +64,7 @@ def solve(structure: Additive, problem: Problem, threads: int = 1) -> Found:
     if problem.cost is None and not problem.rules and not problem.rejected and not problem.all_sets:
         return _by_sorting(structure, problem, threads)
     cubes = pack(problem, structure.reading.cut, structure.reading.tolerance, True)
-    changes, constants = _changes(
-        cubes.start, cubes.goal, cubes.goal_of, np.ascontiguousarray(problem.unit_of, dtype=np.int32),
-        np.ascontiguousarray(structure.coef, dtype=np.float64), float(structure.intercept), cubes.cut, cubes.sign,
-        problem.n_units,
-    )  # fmt: skip
+    changes, constants = unit_changes(structure, cubes, problem)
 
     def kernel(first: int, last: int, work: Work, out: Answers) -> None:
         small_block(first, last, changes, constants, cubes, work, out)

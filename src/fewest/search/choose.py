@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -13,8 +14,21 @@ from fewest.structure.base import Additive, Composite, Ensemble, Network, Opaque
 Scorer = Callable[[npt.NDArray[np.int64], npt.NDArray[np.bool_]], Floats]
 
 
-def strategy_name(structure: Structure | Opaque) -> str:
-    """The strategy a structure is searched with, as `Proof` names it."""
+def strategy_name(structure: Structure | Opaque, floor: Literal["none", "bounded", "asked"] = "none") -> str:
+    """The strategy a structure is searched with, as `Proof` names it.
+
+    Parameters
+    ----------
+    structure : Structure or Opaque
+    floor : str
+        ``bounded`` where vertices have to be credible and the density can be bounded, ``asked`` where it can only be
+        asked for vertex by vertex.
+    """
+    if floor != "none":
+        searched = strategy_name(structure)
+        if floor == "asked" and isinstance(structure, Additive | Ensemble):
+            searched = "levelwise"
+        return f"{searched}, above the floor"
     if isinstance(structure, Additive):
         return "additive"
     if isinstance(structure, Ensemble):
@@ -41,6 +55,36 @@ def solve(
     threads : int
         Cubes are shared out among this many threads; the answers do not depend on it.
     """
+    if problem.floor is not None:
+        return _solve_above(structure, problem, own_score, own_tolerance, threads)
+    return _solve(structure, problem, own_score, own_tolerance, threads)
+
+
+def _solve_above(
+    structure: Structure | Opaque, problem: Problem, own_score: Scorer, own_tolerance: float, threads: int
+) -> Found:
+    """Search under the problem's floor."""
+    from fewest.search import credible, levelwise
+
+    bounded = problem.floor is not None and problem.floor.bodies is not None
+    if isinstance(structure, Additive | Ensemble):
+        score = mixing_scorer(structure, problem)
+        if bounded:
+            return credible.solve(structure, problem, score, threads)
+        return levelwise.solve(score, problem, structure.reading.tolerance)
+    if not bounded:
+        return _solve(structure, problem, own_score, own_tolerance, threads)
+
+    def rest(part: Problem, cubes: npt.NDArray[np.int64]) -> Found:
+        return _solve(structure, part, lambda local, moved: own_score(cubes[local], moved), own_tolerance, threads)
+
+    return credible.screened(rest, problem, threads)
+
+
+def _solve(
+    structure: Structure | Opaque, problem: Problem, own_score: Scorer, own_tolerance: float, threads: int
+) -> Found:
+    """The search of each structure; those that look at vertices keep the floor by themselves."""
     if isinstance(structure, Additive):
         from fewest.search import additive
 

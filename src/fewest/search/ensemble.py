@@ -50,7 +50,7 @@ def solve(structure: Ensemble, problem: Problem, threads: int = 1) -> Found:
 
 def _search(structure: Ensemble, problem: Problem, trees: Trees, node_cap: int, threads: int) -> tuple[Found, Bools]:
     """Branch and bound on all cubes; the second value marks those given up."""
-    small = int((trees.column < 0).sum()) <= _SMALL * len(trees.root)
+    small = is_small(trees)
     cubes = pack(problem, structure.reading.cut, structure.reading.tolerance, small)._replace(node_cap=node_cap)
     deepest = depth(trees)
     changes = np.zeros((problem.n_cubes, problem.n_units))
@@ -121,6 +121,11 @@ def pack_trees(structure: Ensemble, problem: Problem) -> Trees:
         plain=not missing and bool((structure.category < 0).all()),
         base=float(structure.base),
     )
+
+
+def is_small(trees: Trees) -> bool:
+    """Whether trying the whole polynomial first pays."""
+    return int((trees.column < 0).sum()) <= _SMALL * len(trees.root)
 
 
 def depth(trees: Trees) -> int:

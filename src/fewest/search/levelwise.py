@@ -23,6 +23,7 @@ from fewest.search._subsets import (
     round_significant,
     unit_lists,
 )
+from fewest.search.floor import combined
 from fewest.search.problem import Bools, Floats, Found, Outcome, Problem
 
 Score = Callable[[Longs, Bools], Floats]
@@ -44,7 +45,7 @@ def solve(score: Score, problem: Problem, tolerance: float, batch: int = 65536) 
         Cube numbers (v,) and sets (v, u) -> signed scores ``sign * (raw - cut)`` (v,), row by row: a row's score may
         not depend on the other rows.
     problem : Problem
-        ``start`` and ``goal`` are not read.
+        ``start`` and ``goal`` are not read. Where there is a floor, vertices below it do not count as turned.
     tolerance : float
         A vertex is turned when its signed score is below this.
     batch : int
@@ -68,6 +69,7 @@ def solve(score: Score, problem: Problem, tolerance: float, batch: int = 65536) 
     [[False, True, True]]
     """
     found = Found.blank(problem)
+    score = combined(score, problem, tolerance)
     if problem.cost is None:
         _by_count(score, problem, tolerance, batch, found)
     else:

@@ -26,6 +26,7 @@ from fewest.search._subsets import (
     unit_lists,
 )
 from fewest.search._vertices import Cubes, Net, Shorts
+from fewest.search.floor import combined
 from fewest.search.problem import Bools, Floats, Found, Outcome, Problem
 from fewest.structure.base import Network
 
@@ -106,7 +107,8 @@ def _search(net: Net, problem: Problem, tolerance: float) -> Found:
         level.turned.settle(found, None, ~level.stopped)
         active = active[found.outcome[active] == Outcome.STOPPED]
         if not problem.budget.expired():
-            give_up(view.exact, problem, tolerance, _LIST, found, active[level.stopped[active]])
+            score = combined(view.exact, problem, tolerance)
+            give_up(score, problem, tolerance, _LIST, found, active[level.stopped[active]])
         active = active[~level.stopped[active]]
     return found
 
@@ -225,6 +227,9 @@ class _Level:
             near = distance <= self._best[cubes] * (1 + 1e-10) + 1e-300
             cubes, units, distance = cubes[near], units[near], distance[near]
         hit = self._view.turned(cubes, units, self._tolerance)
+        if self._problem.floor is not None and len(hit):
+            lacking = self._problem.floor.missing(cubes[hit], as_rows(units[hit], self._problem.n_units))
+            hit = hit[lacking <= 0]
         if one and len(hit):
             np.minimum.at(self._best, cubes[hit], distance[hit])
             hit = hit[distance[hit] <= self._best[cubes[hit]] * (1 + 1e-10) + 1e-300]

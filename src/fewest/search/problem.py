@@ -16,6 +16,8 @@ from enum import IntEnum
 import numpy as np
 import numpy.typing as npt
 
+from fewest.search.floor import Floor
+
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int32]
 Bools = npt.NDArray[np.bool_]
@@ -113,6 +115,8 @@ class Problem:
     all_sets : int
         How many of the cheapest sets to list per cube; 0 returns only the best-ranked one.
     budget : Budget
+    floor : Floor or None
+        A least log-density that vertices must have to count.
     """
 
     start: Floats
@@ -128,6 +132,7 @@ class Problem:
     rejected: Mapping[int, Bools] = field(default_factory=dict)
     all_sets: int = 0
     budget: Budget = field(default_factory=Budget)
+    floor: Floor | None = None
 
     @property
     def n_cubes(self) -> int:
@@ -150,6 +155,7 @@ class Problem:
             limit=self.limit[cubes],
             cost=None if self.cost is None else self.cost[cubes],
             rejected=rejected or {},
+            floor=None if self.floor is None else self.floor.take(cubes),
         )
 
 

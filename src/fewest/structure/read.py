@@ -19,6 +19,7 @@ from fewest.structure.combined import read_calibrated, read_voting
 from fewest.structure.hist_gradient import read_hist_gradient
 from fewest.structure.linear import LINEAR, read_linear
 from fewest.structure.networks import read_mlp, read_torch
+from fewest.structure.neutral_trees import NEUTRAL, read_neutral
 from fewest.structure.sklearn_trees import (
     FORESTS,
     TREES,
@@ -49,6 +50,7 @@ _READERS: dict[tuple[str, str], Reader] = {
     ("catboost", "CatBoostClassifier"): read_catboost,
     ("interpret", "ExplainableBoostingClassifier"): read_ebm,
     ("torch", "Sequential"): read_torch,
+    **{("fewest", name): read_neutral for name in NEUTRAL},
 }
 _WRAPPERS = {
     "FrozenEstimator": "estimator",

@@ -257,7 +257,8 @@ def encode_feature(feature: Feature, frame: pd.DataFrame) -> Floats:
     if feature.is_numeric:
         return as_numbers(column, feature)
     if feature.kind == "boolean":
-        return np.asarray(column.to_numpy(dtype=float, na_value=np.nan))
+        truth = np.asarray(column.to_numpy(dtype=float, na_value=np.nan))
+        return np.where(np.isnan(truth) | (truth == 0) | (truth == 1), truth, len(feature.levels))
     codes = pd.Index(list(feature.levels)).get_indexer(column).astype(float)
     codes[codes < 0] = len(feature.levels)
     return np.where(column.isna().to_numpy(), np.nan, codes)

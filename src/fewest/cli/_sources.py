@@ -1,0 +1,104 @@
+"""What decides and the rows it was trained on, from files or from the demo inside the package."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from fewest.cli._demo import train_german
+from fewest.cli._files import read_table
+from fewest.cli._models import load_model
+from fewest.cli._text import label_key
+from fewest.decision import Decision
+from fewest.errors import DataError, UsageError
+from fewest.schema import Schema
+
+DEMOS = ("german",)
+
+
+@dataclass(frozen=True, eq=False)
+class Source:
+    """A decision, its training rows with their labels, and what their features are.
+
+    Attributes
+    ----------
+    name : str
+    decision : Decision
+    X : (n, columns)
+    labels : (n,), optional
+        None where no target column was named.
+    schema : Schema
+    cases : (m, columns), optional
+        Rows to explain, where the source has some of its own.
+    """
+
+    name: str
+    decision: Decision
+    X: pd.DataFrame
+    labels: npt.NDArray[Any] | None
+    schema: Schema
+    cases: pd.DataFrame | None = None
+
+
+def from_demo(
+    name: str, model: Path | None = None, positive: str | None = None, threshold: float | None = None,
+    allow_pickle: bool = False,
+) -> Source:  # fmt: skip
+    """The embedded table with the demo's logistic model, trained on four fifths of it, or with a model of yours."""
+    if name not in DEMOS:
+        raise UsageError(f'there is no demo "{name}"', do=f"choose from {', '.join(DEMOS)}")
+    german, fitted, X, labels = train_german("logistic")
+    if model is not None:
+        fitted, X, labels = load_model(model, allow_pickle), german.X, german.labels
+    decision = Decision(fitted, positive=class_of(fitted, positive or "bad"), threshold=threshold)
+    return Source(name, decision, X, labels, german.schema, german.X)
+
+
+def from_files(
+    model: Path, train: Path, target: str | None, positive: str | None = None, threshold: float | None = None,
+    allow_pickle: bool = False,
+) -> Source:  # fmt: skip
+    """A model file and its training table."""
+    fitted = load_model(model, allow_pickle)
+    decision = Decision(fitted, positive=class_of(fitted, positive), threshold=threshold)
+    table = read_table(train)
+    if target is not None and target not in table.columns:
+        raise DataError(f'{train.name} has no column "{target}"', do="check --target")
+    X = table if target is None else table.drop(columns=target)
+    if decision.columns is not None and set(decision.columns) <= set(X.columns):
+        X = X[list(decision.columns)]
+    labels = None if target is None else read_labels(table[target], decision, train.name)
+    return Source(train.name, decision, X, labels, Schema.infer(X, columns=decision.columns))
+
+
+def class_of(model: Any, text: str | None) -> Any:
+    """The model's class that is written so."""
+    if text is None:
+        return None
+    classes = np.asarray(getattr(model, "classes_", ())).tolist()
+    known = {label_key(label): label for label in classes}
+    if label_key(text) not in known:
+        shown = ", ".join(str(label) for label in classes) or "none"
+        raise UsageError(f'--positive {text}: the model has no class "{text}"', do=f"its classes are {shown}")
+    return known[label_key(text)]
+
+
+def read_labels(column: pd.Series[Any], decision: Decision, file: str) -> npt.NDArray[Any]:
+    """The labels of a column as the model's own classes."""
+    known = {label_key(label): label for label in decision.classes}
+    if not known:
+        return np.asarray(column)
+    keys = [label_key(label) for label in column]
+    strange = [row for row, key in enumerate(keys) if key not in known]
+    if strange:
+        row = strange[0]
+        raise DataError(
+            f'{file}, row {row}, column "{column.name}": {column.iloc[row]!r} is not a class of the model',
+            do=f"its classes are {', '.join(str(label) for label in decision.classes)}",
+        )
+    return np.array([known[key] for key in keys], dtype=object)

@@ -1,0 +1,9 @@
+"""What is believable: a density of the accepted cases, and a floor below which no explanation may lead."""
+
+from fewest.credibility.base import Credibility
+from fewest.credibility.leaf_support import leaf_support
+from fewest.credibility.mixture import mixture
+from fewest.credibility.neighbours import neighbours
+from fewest.credibility.supplied import supplied
+
+__all__ = ["Credibility", "leaf_support", "mixture", "neighbours", "supplied"]

@@ -1,0 +1,98 @@
+"""How many accepted cases share the leaf a case falls into: the density of a single tree (Theorem 4.3)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from fewest.credibility.base import Credibility, check_quantile
+from fewest.decision import Decision
+from fewest.references._centres import negatives
+from fewest.schema import Schema
+from fewest.trees import Tree, read
+
+Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int32]
+
+
+@dataclass(frozen=True, eq=False)
+class LeafDensity:
+    """Logarithm of the share of the accepted cases that are in a row's leaf.
+
+    Attributes
+    ----------
+    tree : Tree
+    of_node : (nodes,) float64
+        Minus infinity where a leaf has none.
+    """
+
+    tree: Tree
+    of_node: Floats
+
+    @property
+    def feature_of(self) -> Ints:
+        """Feature of each coordinate: a point is a row of the tree's codes."""
+        return np.arange(len(self.tree.schema), dtype=np.int32)
+
+    def points(self, frame: pd.DataFrame) -> Floats:
+        """Codes of raw rows, (n, features)."""
+        return self.tree.encode(frame)
+
+    def at(self, points: Floats) -> Floats:
+        """Log-density of points (n, features) -> (n,)."""
+        return np.asarray(self.of_node[self.tree.apply(points)])
+
+    def log_density(self, frame: pd.DataFrame) -> Floats:
+        """Of each row, (n,)."""
+        return self.at(self.points(frame))
+
+
+def leaf_support(
+    decision: Decision,
+    X: Any,
+    y: Any,
+    *,
+    floor: float = 0.05,
+    schema: Schema | None = None,
+    groups: Mapping[str, Sequence[str]] | None = None,
+) -> Credibility:
+    """Share of the accepted cases that are in the leaf a case falls into.
+
+    Parameters
+    ----------
+    decision : Decision
+        Its model is a single decision tree, or a Pipeline that ends in one.
+    X : table
+        Training rows.
+    y : (n,) labels
+        Their labels; the rows that do not have the positive label are used.
+    floor : float
+        Quantile of the accepted cases' own log-shares below which nothing counts as credible; 0 sets no floor.
+    schema : Schema, optional
+        Default: read off X.
+    groups : mapping, optional
+        Feature -> columns, for tables that are encoded already.
+
+    Examples
+    --------
+    >>> from sklearn.tree import DecisionTreeClassifier
+    >>> X = pd.DataFrame({"debt": [1, 2, 3, 8, 9], "age": [30, 40, 50, 30, 50]}); y = [0, 0, 0, 1, 1]
+    >>> shares = leaf_support(Decision(DecisionTreeClassifier().fit(X, y)), X, y)
+    >>> np.exp(shares.log_density(X)).tolist()
+    [1.0, 1.0, 1.0, 0.0, 0.0]
+    """
+    check_quantile(floor)
+    schema = schema or Schema.infer(X, groups, decision.columns)
+    frame = schema.conform(X)
+    rows = negatives(decision, frame, y)
+    tree = read(decision, schema, frame)
+    count = np.bincount(tree.apply(tree.encode(rows)), minlength=tree.n_nodes)
+    with np.errstate(divide="ignore"):
+        density = LeafDensity(tree, np.log(count / len(rows)))
+    provenance = {"kind": "leaf_support", "rows": len(rows), "leaves": len(tree.leaves)}
+    return Credibility.calibrate(schema, density, density.log_density(rows), floor, "leaf_support", provenance)

@@ -1,0 +1,134 @@
+"""How near the accepted cases are: a density without a shape, from the distance to the k-th nearest of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from fewest.credibility._points import Points
+from fewest.credibility.base import Credibility, check_quantile
+from fewest.decision import Decision
+from fewest.errors import DataError, UsageError
+from fewest.references._centres import negatives
+from fewest.schema import Schema
+
+Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int32]
+
+NEAREST = 1e-9  # distances below this count as this: where k cases are equal the density is high, not infinite
+
+
+@dataclass(frozen=True, eq=False)
+class NeighbourDensity:
+    """Minus the logarithm of the distance to the k-th nearest accepted case.
+
+    Attributes
+    ----------
+    encoder : Points
+    accepted : (n, e) float64
+    k : int
+    """
+
+    encoder: Points
+    accepted: Floats
+    k: int
+    _tree: Any = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        from scipy.spatial import cKDTree
+
+        object.__setattr__(self, "_tree", cKDTree(self.accepted))
+
+    @property
+    def feature_of(self) -> Ints:
+        """Feature of each coordinate."""
+        return self.encoder.feature_of
+
+    def points(self, frame: pd.DataFrame) -> Floats:
+        """Points of raw rows, (n, e)."""
+        return self.encoder.points(frame)
+
+    def at(self, points: Floats) -> Floats:
+        """Log-density of points (n, e) -> (n,), each by itself."""
+        return self._of_distance(self.k, points)
+
+    def log_density(self, frame: pd.DataFrame) -> Floats:
+        """Of each row, (n,)."""
+        return self.at(self.points(frame))
+
+    def of_accepted(self) -> Floats:
+        """Of the accepted cases themselves, each without itself as a neighbour."""
+        return self._of_distance(self.k + 1, self.accepted)
+
+    def _of_distance(self, k: int, points: Floats) -> Floats:
+        if len(points) == 0:
+            return np.empty(0)
+        far = self._tree.query(points, k=[k])[0][:, 0]
+        return np.asarray(-np.log(np.maximum(far, NEAREST)))
+
+
+def neighbours(
+    decision: Decision,
+    X: Any,
+    y: Any,
+    *,
+    k: int = 10,
+    floor: float = 0.05,
+    schema: Schema | None = None,
+    groups: Mapping[str, Sequence[str]] | None = None,
+    random_state: int = 0,
+    max_rows: int = 20_000,
+) -> Credibility:
+    """Density of the accepted cases by their distance: the nearer the k-th of them, the denser.
+
+    Distances are between points with numbers in standard deviations and a column of 0 and 1 per level. For the floor
+    each accepted case is held against the others, so that a fresh accepted case falls below it as often as ``floor``
+    says.
+
+    Parameters
+    ----------
+    decision : Decision
+    X : table
+        Training rows.
+    y : (n,) labels
+        Their labels; the rows that do not have the positive label are used.
+    k : int
+        Which neighbour.
+    floor : float
+        Quantile of the accepted cases' own log-densities below which nothing counts as credible; 0 sets no floor.
+    schema : Schema, optional
+        Default: read off X.
+    groups : mapping, optional
+        Feature -> columns, for tables that are encoded already.
+    random_state : int
+    max_rows : int
+        More accepted rows than this are sampled.
+
+    Examples
+    --------
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> X = pd.DataFrame({"debt": [1, 2, 3, 8, 9], "age": [30, 40, 50, 30, 50]}); y = [0, 0, 0, 1, 1]
+    >>> near = neighbours(Decision(LogisticRegression().fit(X, y)), X, y, k=1)
+    >>> near.credible(pd.DataFrame({"debt": [2, 9], "age": [41, 90]})).tolist()
+    [True, False]
+    """
+    check_quantile(floor)
+    if isinstance(k, bool) or not isinstance(k, int | np.integer) or k < 1:
+        raise UsageError(f"k is {k!r}", do="use a whole number from 1 on")
+    schema = schema or Schema.infer(X, groups, decision.columns)
+    rows = negatives(decision, schema.conform(X), y)
+    encoder = Points.fit(schema, rows)
+    points = encoder.points(rows)
+    if len(points) > max_rows:
+        chosen = np.random.default_rng(random_state).choice(len(points), max_rows, replace=False)
+        points = points[np.sort(chosen)]
+    if k >= len(points):
+        raise DataError(f"there are {len(points)} accepted cases but k is {k}", do=f"use at most {len(points) - 1}")
+    density = NeighbourDensity(encoder, points, int(k))
+    provenance = {"kind": "neighbours", "k": int(k), "rows": len(points), "random_state": random_state}
+    return Credibility.calibrate(schema, density, density.of_accepted(), floor, "neighbours", provenance)

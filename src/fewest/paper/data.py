@@ -1,0 +1,148 @@
+"""The paper's data as its experiments take them: raw tables, stratified splits, nothing learned from test rows."""
+
+from __future__ import annotations
+
+import json
+import os
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from fewest import datasets
+from fewest.errors import DataError
+
+FOLDERS = ("../shared/data", "data")
+SCHEMA = "schema.json"
+MISSING = "missing"
+TEST_SHARE = 0.2
+
+
+class Rows(NamedTuple):
+    """A table, cut in two.
+
+    Attributes
+    ----------
+    X_train, X_test : DataFrame
+        Raw features.
+    y_train, y_test : (n,) int64
+        1 is the class being explained.
+    """
+
+    X_train: pd.DataFrame
+    X_test: pd.DataFrame
+    y_train: npt.NDArray[np.int64]
+    y_test: npt.NDArray[np.int64]
+
+
+def data_folder(named: str | Path | None = None) -> Path | None:
+    """Where the paper's files are: the folder named, the one FEWEST_DATA names, or a usual place; None if nowhere.
+
+    Examples
+    --------
+    >>> data_folder("/no/such/folder") is None
+    True
+    """
+    chosen = named or os.environ.get("FEWEST_DATA")
+    for folder in [chosen] if chosen else FOLDERS:
+        if (Path(folder) / SCHEMA).is_file():
+            return Path(folder)
+    return None
+
+
+def load_split(name: str, split: int, folder: str | Path | None = None) -> Rows:
+    """Training and test rows of one of the paper's datasets: four fifths and one fifth, stratified by label.
+
+    A missing level of a text column is a level of its own; rows with a missing number are left out, as the authors do.
+
+    Parameters
+    ----------
+    name : str
+        One of `fewest.datasets.names()`; ``german`` needs no folder.
+    split : int
+        Seed of the split; the paper's are 0 to 9.
+    folder : path, optional
+        Where the files are; default: FEWEST_DATA.
+
+    Examples
+    --------
+    >>> rows = load_split("german", 0)
+    >>> len(rows.X_train), len(rows.X_test), float(rows.y_train.mean()), float(rows.y_test.mean())
+    (800, 200, 0.3, 0.3)
+    """
+    from sklearn.model_selection import train_test_split
+
+    X, y = _table(name, _folder_of(name, folder))
+    X_train, X_test, y_train, y_test = train_test_split(X, y, test_size=TEST_SHARE, stratify=y, random_state=split)
+    return Rows(X_train, X_test, y_train, y_test)
+
+
+def checksum(name: str, folder: str | Path | None = None) -> str:
+    """What tells one edition of a table from another, without reading it.
+
+    Examples
+    --------
+    >>> checksum("german")
+    'embedded'
+    """
+    place = _folder_of(name, folder)
+    return "embedded" if place is None else str(_book(name, place)["sha256"])
+
+
+def _folder_of(name: str, folder: str | Path | None) -> Path | None:
+    """The folder a table is read from; None for the one inside the package."""
+    if name not in datasets.names() or name == "german":
+        return None
+    place = data_folder(folder)
+    if place is None:
+        looked = f"{folder} has no {SCHEMA}" if folder else "no folder with the paper's data is known"
+        raise DataError(
+            f'the dataset "{name}" is not inside the package, and {looked}',
+            do="set FEWEST_DATA or pass --data-dir (see `fewest.datasets`); german works without",
+        )
+    return place
+
+
+@lru_cache(maxsize=2)
+def _table(name: str, folder: Path | None) -> tuple[pd.DataFrame, npt.NDArray[np.int64]]:
+    """The whole table; the last two are kept, because splits of one dataset follow each other."""
+    data = datasets.load(name) if folder is None else datasets.load(name, folder)
+    X = data.X if folder is None else _as_the_paper(data.X, _book(name, folder)["columns"])
+    text = [column for column in X if not pd.api.types.is_numeric_dtype(X[column].dtype)]
+    whole = X.drop(columns=text).notna().all(axis=1).to_numpy()
+    X = X.assign(**{column: X[column].astype(object).fillna(MISSING).astype("str") for column in text})
+    return X[whole], data.y[whole]
+
+
+def _book(name: str, folder: Path) -> dict[str, Any]:
+    """What the folder's schema says of a dataset."""
+    try:
+        entry = json.loads((folder / SCHEMA).read_text(encoding="utf-8"))["datasets"][name]
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise DataError(f'{SCHEMA} in {folder} does not describe "{name}"', do="name the folder with it") from error
+    return dict(entry)
+
+
+def _as_the_paper(X: pd.DataFrame, columns: list[dict[str, Any]]) -> pd.DataFrame:
+    """The columns marked as the paper's, where some are; ids as the integers that the labels were made from."""
+    marked = [entry for entry in columns if entry.get("paper_set")]
+    if not marked:
+        return X
+    X = X[[entry["name"] for entry in marked]]
+    ids = {entry["name"]: entry["codes"] for entry in marked if _is_id(entry)}
+    return X.assign(**{name: X[name].map(_numbers(codes)).astype(np.int64) for name, codes in ids.items()})
+
+
+def _is_id(entry: dict[str, Any]) -> bool:
+    return str(entry.get("source_name", "")).endswith("_id") and "codes" in entry
+
+
+def _numbers(codes: dict[str, str]) -> dict[str, int]:
+    """Label -> code; the smallest where the source has two codes for one label."""
+    out: dict[str, int] = {}
+    for code in sorted(map(int, codes)):
+        out.setdefault(codes[str(code)], code)
+    return out

@@ -1,0 +1,60 @@
+"""The paper's four models, on raw tables: standardised numbers, one column per level (rule 10)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pandas as pd
+
+MODELS = ("GBDT", "L1LR", "L2LR", "MLP")
+# Clusters, and how much softer positively scored rows belong to them: the authors' settings per dataset.
+CLUSTERS = {
+    "adult": (7, 3.0),
+    "compas": (5, 2.0),
+    "diabetes": (4, 1.01),
+    "fico": (4, 3.0),
+    "german": (3, 1.01),
+    "headline": (2, 1.01),
+}
+
+
+def estimator(kind: str, dataset: str, quick: bool = False) -> Any:
+    """An unfitted model; the authors regularise less on German Credit.
+
+    Examples
+    --------
+    >>> estimator("L2LR", "german").C, estimator("L2LR", "fico").C
+    (0.1, 0.01)
+    """
+    from sklearn.ensemble import GradientBoostingClassifier
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.neural_network import MLPClassifier
+
+    if kind in ("L1LR", "L2LR"):
+        strength = 0.1 if dataset == "german" else 0.01
+        return LogisticRegression(C=strength, l1_ratio=1.0 if kind == "L1LR" else 0.0, solver="liblinear")
+    if kind == "GBDT":
+        return GradientBoostingClassifier(n_estimators=20 if quick else 200, max_depth=3, random_state=42)
+    return MLPClassifier((8,) if quick else (128, 128), early_stopping=True, random_state=42)
+
+
+def fit(kind: str, dataset: str, X: pd.DataFrame, y: Any, quick: bool = False) -> Any:
+    """The model behind an encoder, fitted.
+
+    Examples
+    --------
+    >>> from fewest.paper.data import load_split
+    >>> rows = load_split("german", 0)
+    >>> round(fit("L2LR", "german", rows.X_train, rows.y_train).score(rows.X_test, rows.y_test), 2)
+    0.75
+    """
+    from sklearn.compose import make_column_transformer
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import OneHotEncoder, StandardScaler
+
+    text = [column for column in X if not pd.api.types.is_numeric_dtype(X[column].dtype)]
+    encoder = make_column_transformer(
+        (StandardScaler(), [column for column in X if column not in text]),
+        (OneHotEncoder(handle_unknown="ignore", drop="if_binary", sparse_output=False), text),
+    )
+    return make_pipeline(encoder, estimator(kind, dataset, quick)).fit(X, y)

@@ -1,0 +1,168 @@
+"""The negative leaves of a decision tree as references: SEV-T (Section 4.2).
+
+A leaf is a box, not a point: a case enters it by changing only the features that are outside, each to a value inside.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from fewest.constraints import Constraints
+from fewest.decision import Decision
+from fewest.errors import ModelError, UsageError
+from fewest.references._centres import centre_of, negatives
+from fewest.references.base import References, build
+from fewest.schema import Schema
+from fewest.trees import Reach, Tree, boxes, read
+from fewest.trees.boxes import Box, Interval
+from fewest.trees.reach import decode
+from fewest.trees.slots import Value
+from fewest.trees.tree import encode_feature, has_levels
+from fewest.trees.values import nearest_inside
+
+Floats = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Leaves(References):
+    """The negative leaves of a tree; each row of ``frame`` is the typical case of one.
+
+    ``support`` counts the negatively labelled training rows of each leaf.
+
+    Attributes
+    ----------
+    tree : Tree
+    typical : (nodes, features) float64
+        Typical codes of each leaf's rows.
+    value : str
+        How a value inside a leaf is chosen.
+    negatives : int
+        Negatively labelled training rows in all.
+    """
+
+    tree: Tree = field(repr=False)
+    typical: Floats = field(repr=False)
+    value: Value = "nearest"
+    negatives: int = 0
+
+    def reach(self, constraints: Constraints | None = None, weight: Floats | None = None) -> Reach:
+        """How the leaves can be entered under constraints and weights."""
+        return Reach.build(self.tree, self.typical, self.value, constraints, weight)
+
+    def flexible(self, *_: Any, **__: Any) -> References:
+        """Leaves are boxes already: nothing of them is left to move."""
+        raise UsageError("the leaves of a tree are boxes, and flexible as they are", do="use single or clusters")
+
+    def credibility(self, number: int) -> float | None:
+        """Share of the negatives that are in a leaf: S / N- of Theorem 4.3."""
+        return float(self.support[number]) / self.negatives
+
+
+def leaves(
+    decision: Decision,
+    X: Any,
+    y: Any,
+    *,
+    value: Value = "nearest",
+    schema: Schema | None = None,
+    groups: Mapping[str, Sequence[str]] | None = None,
+) -> Leaves:
+    """Compare with the negative leaves of the tree that decides.
+
+    Parameters
+    ----------
+    decision : Decision
+        Its model is a single decision tree, or a Pipeline that ends in one.
+    X : table
+        Training rows.
+    y : (n,) labels
+    value : str
+        What a feature outside a leaf is set to: ``nearest``, the value in the leaf next to the case's own; ``median``
+        or ``mean``, that of the leaf's negatively labelled training rows.
+    schema : Schema, optional
+        Default: read off X.
+    groups : mapping, optional
+        Feature -> columns, for tables that are encoded already.
+
+    Examples
+    --------
+    >>> import fewest as fw
+    >>> from sklearn.tree import DecisionTreeClassifier
+    >>> X = pd.DataFrame({"debt": [1, 2, 8, 9], "age": [30, 50, 30, 50]}); y = [0, 0, 1, 1]
+    >>> decision = fw.Decision(DecisionTreeClassifier().fit(X, y))
+    >>> out = fw.Explainer(decision, fw.references.leaves(decision, X, y)).explain(X)
+    >>> str(out[2].changes[0]), out[2].reference, out[2].credibility
+    ('debt had been 5 instead of 8', 'leaf 1', 1.0)
+    """
+    if value not in ("nearest", "median", "mean"):
+        raise UsageError(f'value "{value}" is unknown', do="use nearest, median or mean")
+    schema = schema or Schema.infer(X, groups, decision.columns)
+    frame = schema.conform(X)
+    good = negatives(decision, frame, y)
+    tree = read(decision, schema, frame)
+    places = [(node, box) for node, box in boxes(tree) if not tree.positive[node]]
+    nodes = [node for node, _ in places]
+    if not nodes:
+        raise ModelError(
+            "the tree has no negative leaf: it decides against everybody, and no change turns that",
+            do="grow the tree further, or raise the threshold",
+        )
+    typical, support = _typical(tree, good, "mean" if value == "mean" else "median")
+    overall = centre_of(schema, good, "median")
+    plain = build(
+        decision, schema, [_row(tree, node, box, typical, overall) for node, box in places],
+        [f"leaf {number}" for number in _numbers(tree, nodes)], support[nodes].tolist(), on_positive="error",
+        provenance={"kind": "leaves", "value": value, "leaves": len(nodes), "negatives": len(good)},
+    )  # fmt: skip
+    return Leaves(
+        decision=plain.decision, schema=schema, frame=plain.frame, names=plain.names, support=plain.support,
+        score=plain.score, provenance=plain.provenance, tree=tree, typical=typical, value=value, negatives=len(good),
+    )  # fmt: skip
+
+
+def _numbers(tree: Tree, nodes: list[int]) -> list[int]:
+    """Leaves are numbered from left to right, positive ones included, as in a drawing."""
+    return [int(np.searchsorted(tree.leaves, node)) + 1 for node in nodes]
+
+
+def _typical(tree: Tree, rows: pd.DataFrame, centre: str) -> tuple[Floats, npt.NDArray[np.int64]]:
+    """Typical codes of the rows in each leaf (nodes, features), NaN where there are none; and how many there are."""
+    leaf_of = tree.apply(tree.encode(rows))
+    out = np.full((tree.n_nodes, len(tree.schema)), np.nan)
+    for j, feature in enumerate(tree.schema.features):
+        if feature.is_numeric:
+            by_leaf = pd.Series(encode_feature(feature, rows)).groupby(leaf_of)
+            middle = by_leaf.mean() if centre == "mean" else by_leaf.median()
+            out[middle.index.to_numpy(), j] = middle.to_numpy()
+        elif has_levels(feature):
+            out[:, j] = _modes(encode_feature(feature, rows), leaf_of, tree.n_nodes, len(feature.levels))
+    return out, np.bincount(leaf_of, minlength=tree.n_nodes)
+
+
+def _modes(codes: Floats, leaf_of: npt.NDArray[np.int32], nodes: int, levels: int) -> Floats:
+    """Most frequent known level in each node, the first among equals; NaN where there is none."""
+    known = codes < levels
+    cell = leaf_of[known].astype(np.int64) * levels + codes[known].astype(np.int64)
+    counts = np.bincount(cell, minlength=nodes * levels).reshape(nodes, levels)
+    return np.where(counts.any(axis=1), counts.argmax(axis=1), np.nan)
+
+
+def _row(tree: Tree, node: int, box: Box, typical: Floats, overall: Mapping[str, Any]) -> dict[str, Any]:
+    """The typical case of a leaf: medians and modes of its rows, and inside its box where the tree looks."""
+    values = dict(overall)
+    for j, feature in enumerate(tree.schema.features):
+        code, side = float(typical[node, j]), box.get(j)
+        if isinstance(side, Interval):
+            code = nearest_inside(feature, side, code if np.isfinite(code) else side.low)
+        elif side is not None and not (np.isfinite(code) and side.inside[int(code)]):
+            known = np.flatnonzero(side.inside[: len(feature.levels)])
+            code = float(known[0]) if len(known) else np.nan
+        if np.isfinite(code):
+            values.update({column: cells[0] for column, cells in decode(feature, np.array([code])).items()})
+    return values

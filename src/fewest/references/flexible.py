@@ -1,0 +1,215 @@
+"""Flexible references (Section 4.4, Algorithm 1; rule 7): numbers of a reference may move a little, to a lower score.
+
+Each number moves inside its band, the quantiles of the negatives within eps of its own, to the value of a grid that the
+model scores lowest while all other features stay. Values are typed and rounded before they are scored, and never leave
+their band by that. A value that does not move is in every grid.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from fewest.decision import Decision
+from fewest.errors import UsageError
+from fewest.references.spread import Floats, Spread, at_levels, band, numeric_columns, position
+from fewest.schema import Feature, Schema
+
+Placement = Literal["uniform", "quantiles"]
+Choices = Mapping[str, list[float]]
+WIDEST = 0.5
+
+
+class Trial(NamedTuple):
+    """One value for one number of one reference."""
+
+    row: int
+    column: str
+    value: float
+
+
+@dataclass(frozen=True)
+class Flexibility:
+    """How far and how thoroughly references move; checked when made.
+
+    Attributes
+    ----------
+    eps : float
+        Half-width of the band, as a share of the negatives.
+    grid : int
+        Values tried per number, beside the one it has.
+    passes : int
+        1 is Algorithm 1; more go on from the moved reference, one number after the other.
+    at : str
+        Where the grid lies: ``uniform`` between the ends of the band, or at its ``quantiles``.
+    """
+
+    eps: float
+    grid: int = 11
+    passes: int = 1
+    at: Placement = "uniform"
+
+    def __post_init__(self) -> None:
+        number = isinstance(self.eps, int | float | np.number) and not isinstance(self.eps, bool)
+        if not number or not 0 <= self.eps <= WIDEST:
+            raise UsageError(f"eps is {self.eps!r}", do=f"use a share of the negatives from 0 to {WIDEST}, e.g. 0.05")
+        for name, least in (("grid", 2), ("passes", 1)):
+            count = getattr(self, name)
+            if isinstance(count, bool) or not isinstance(count, int | np.integer) or count < least:
+                raise UsageError(f"{name} is {count!r}", do=f"use a whole number from {least} on")
+        if self.at not in ("uniform", "quantiles"):
+            raise UsageError(f'at "{self.at}" is unknown', do='use "uniform" or "quantiles"')
+
+
+def move(
+    decision: Decision, schema: Schema, frame: pd.DataFrame, spread: Spread, flexibility: Flexibility
+) -> pd.DataFrame:
+    """Every reference moved to a lower score.
+
+    Parameters
+    ----------
+    decision : Decision
+    schema : Schema
+    frame : (m, columns)
+        References, typed and rounded.
+    spread : Spread
+        Its quantiles give the bands.
+    flexibility : Flexibility
+
+    Returns
+    -------
+    (m, columns)
+        In the order of ``frame``; the model scores no row higher than the one it comes from.
+
+    Examples
+    --------
+    >>> X = pd.DataFrame({"debt": range(101)})
+    >>> decision = Decision(lambda rows: rows["debt"].to_numpy() / 100)
+    >>> schema = Schema.infer(X)
+    >>> move(decision, schema, X.iloc[[40]], Spread.of(schema, X), Flexibility(0.05))["debt"].tolist()
+    [35]
+    """
+    numbers = numeric_columns(schema)
+    choices = [
+        {column: candidates(schema, spread.quantiles.get(column), row, column, flexibility) for column in numbers}
+        for row in frame.to_dict("records")
+    ]
+    moved = _each_alone(decision, schema, frame, choices)
+    for _ in range(flexibility.passes - 1):
+        moved = _descend(decision, schema, moved, choices)
+    return moved
+
+
+def candidates(
+    schema: Schema, quantiles: Floats | None, row: Mapping[str, Any], column: str, flexibility: Flexibility
+) -> list[float]:
+    """Values a number may take: its own first, then those of the grid, typed, from the nearest to the farthest.
+
+    Examples
+    --------
+    >>> schema = Schema.infer(pd.DataFrame({"age": [20, 30]}))
+    >>> candidates(schema, np.arange(101.0), {"age": 40}, "age", Flexibility(0.02, grid=3))
+    [40.0, 38.0, 42.0]
+    """
+    value = row[column]
+    if pd.isna(value) or quantiles is None:
+        return [value]
+    own, feature = float(value), schema.features[schema.feature_of[column]]
+    low, high = band(quantiles, own, flexibility.eps)
+    if flexibility.at == "uniform":
+        wanted = np.linspace(low, high, flexibility.grid)
+    else:
+        level, eps = position(quantiles, own), flexibility.eps
+        wanted = at_levels(quantiles, np.linspace(max(0.0, level - eps), min(1.0, level + eps), flexibility.grid))
+    inside = set(typed_inside(feature, wanted, low, high).tolist()) - {own}
+    return [own, *sorted(inside, key=lambda other: (abs(other - own), other))]
+
+
+def typed_inside(feature: Feature, values: Floats, low: float, high: float) -> Floats:
+    """Values rounded as the feature is shown, each to the nearest such value inside [low, high]; none if there is none.
+
+    Examples
+    --------
+    >>> age = Feature("age", "integer", ("age",))
+    >>> typed_inside(age, np.array([2.4, 3.6]), 2.4, 3.6).tolist()
+    [3.0, 3.0]
+    >>> typed_inside(age, np.array([2.5]), 2.4, 2.6).tolist()
+    []
+    """
+    steps = 10.0**feature.decimals
+    # Rounded first: 0.3 * 10 is a little more than 3, and would be lifted to 4.
+    first, last = np.ceil(np.round(low * steps, 6)), np.floor(np.round(high * steps, 6))
+    if first > last:
+        return np.empty(0)
+    return np.asarray(np.round(np.clip(np.round(values * steps), first, last) / steps, feature.decimals))
+
+
+def _each_alone(
+    decision: Decision, schema: Schema, frame: pd.DataFrame, choices: Sequence[Choices]
+) -> pd.DataFrame:
+    """Algorithm 1: every number by itself from the reference as it is, all moves made together in the end.
+
+    Together they can do harm that none does alone, as features interact. The best single move is kept then.
+    """
+    records = frame.to_dict("records")
+    tried, score, trials = _try(decision, schema, records, choices)
+    if not trials:
+        return frame
+    single = _lowest([trial.row for trial in trials], score)
+    by_number = _lowest([(trial.row, trial.column) for trial in trials], score)
+    for (row, column), trial in by_number.items():
+        records[row][column] = trials[trial].value
+    together = _as_frame(schema, records)
+    alone = tried.iloc[[single[row] for row in range(len(records))]].reset_index(drop=True)
+    worse = decision.verdicts(together).score > score[[single[row] for row in range(len(records))]]
+    return _either(worse, alone, together)
+
+
+def _descend(decision: Decision, schema: Schema, frame: pd.DataFrame, choices: Sequence[Choices]) -> pd.DataFrame:
+    """Every number in turn from where the ones before have left the reference."""
+    for column in numeric_columns(schema):
+        tried, score, trials = _try(
+            decision, schema, frame.to_dict("records"), [{column: values[column]} for values in choices]
+        )
+        best = _lowest([trial.row for trial in trials], score)
+        frame = tried.iloc[[best[row] for row in range(len(frame))]].reset_index(drop=True)
+    return frame
+
+
+def _try(
+    decision: Decision, schema: Schema, records: Sequence[Mapping[Any, Any]], choices: Sequence[Choices]
+) -> tuple[pd.DataFrame, Floats, list[Trial]]:
+    """Rows with one number replaced, and what the model says of them in one call."""
+    trials = [
+        Trial(row, column, value)
+        for row, columns in enumerate(choices)
+        for column, values in columns.items()
+        for value in values
+    ]
+    tried = _as_frame(schema, [{**records[trial.row], trial.column: trial.value} for trial in trials])
+    return tried, decision.verdicts(tried).score, trials
+
+
+def _lowest(keys: Sequence[Any], score: Floats) -> dict[Any, int]:
+    """Key -> where its lowest score is; the first among equals, so that nothing moves for nothing."""
+    found: dict[Any, int] = {}
+    for place, key in enumerate(keys):
+        if key not in found or score[place] < score[found[key]]:
+            found[key] = place
+    return found
+
+
+def _as_frame(schema: Schema, rows: Sequence[Mapping[Any, Any]]) -> pd.DataFrame:
+    typed = pd.DataFrame([schema.snap(dict(row)) for row in rows], columns=list(schema.columns))
+    return schema.conform(typed, unseen="allow")
+
+
+def _either(first: npt.NDArray[np.bool_], one: pd.DataFrame, other: pd.DataFrame) -> pd.DataFrame:
+    """Rows of one table where ``first``, of the other elsewhere."""
+    both = pd.concat([one, other], ignore_index=True)
+    return both.iloc[np.where(first, 0, len(one)) + np.arange(len(one))].reset_index(drop=True)

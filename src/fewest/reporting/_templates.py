@@ -1,0 +1,20 @@
+"""Pages from templates: everything is escaped, and a name that is not given is an error."""
+
+from __future__ import annotations
+
+from typing import Any
+
+
+def render(template: str, **values: Any) -> str:
+    """A page of this package's templates."""
+    from jinja2 import Environment, PackageLoader, StrictUndefined
+
+    from fewest import __version__
+
+    environment = Environment(
+        loader=PackageLoader("fewest.reporting"), autoescape=True, undefined=StrictUndefined, trim_blocks=True,
+        lstrip_blocks=True,
+    )  # fmt: skip
+    page = environment.get_template(template).render(version=__version__, **values)
+    # Text that UTF-8 cannot hold (lone surrogates) would make the page impossible to save.
+    return page.encode("utf-8", "replace").decode("utf-8")
