@@ -13,13 +13,14 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from fewest.answers import Answers
 from fewest.constraints import Constraints, Units
 from fewest.credibility import Credibility
 from fewest.credibility.leaf_support import LeafDensity
 from fewest.credibility.mixture import GaussianDensity
 from fewest.decision import Decision
 from fewest.errors import DataError, FewestWarning, UsageError
-from fewest.explanations import Answers, Explanations
+from fewest.explanations import Explanations
 from fewest.inside import Inside
 from fewest.not_credible import floored
 from fewest.references import Leaves, References

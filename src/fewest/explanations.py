@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from fewest.answers import Answers
 from fewest.explanation import STATUSES, Change, Explanation, Proof, Status
 from fewest.files import write_text
 from fewest.frames import mix
@@ -25,72 +26,6 @@ FRAME_COLUMNS = (
     "status", "sev", "features", "from", "to", "score", "score_after", "margin", "lower_bound", "proved", "strategy",
     "n_alternatives", "reference", "l_inf", "log_density",
 )  # fmt: skip
-
-
-@dataclass
-class Answers:
-    """The answers of n cases as arrays; -1, NaN and nought stand for "none" until `Explanations` types them.
-
-    Attributes
-    ----------
-    status : (n,) int8
-        Position in `STATUSES`.
-    moved : (n, p) bool
-        Features changed.
-    reference : (n,) int32
-    score, score_after, cost, lower, l_inf : (n,) float64
-    proved : (n,) bool
-    nodes : (n,) int64
-    strategy : (n,) int8
-        Position in ``strategies``; 0 where nothing was searched.
-    log_density : (n,) float64
-        Of the row the answer leads to, where a credibility is set.
-    alternatives : dict
-        Row -> (s, p) all smallest sets, the one shown first.
-    towards : dict
-        Row -> (s,) the reference each of them leads to, where that is not the row's own.
-    """
-
-    status: npt.NDArray[np.int8]
-    moved: npt.NDArray[np.bool_]
-    reference: npt.NDArray[np.int32]
-    score: npt.NDArray[np.float64]
-    score_after: npt.NDArray[np.float64]
-    cost: npt.NDArray[np.float64]
-    lower: npt.NDArray[np.float64]
-    l_inf: npt.NDArray[np.float64]
-    proved: npt.NDArray[np.bool_]
-    nodes: npt.NDArray[np.int64]
-    strategy: npt.NDArray[np.int8]
-    log_density: npt.NDArray[np.float64]
-    alternatives: dict[int, npt.NDArray[np.bool_]] = field(default_factory=dict)
-    towards: dict[int, npt.NDArray[np.int32]] = field(default_factory=dict)
-
-    @classmethod
-    def blank(cls, n: int, p: int) -> Answers:
-        """All cases ALREADY_NEGATIVE, nothing known."""
-        return cls(
-            status=np.full(n, STATUSES.index(Status.ALREADY_NEGATIVE), dtype=np.int8),
-            moved=np.zeros((n, p), dtype=bool),
-            reference=np.full(n, -1, dtype=np.int32),
-            score=np.full(n, np.nan),
-            score_after=np.full(n, np.nan),
-            cost=np.full(n, np.nan),
-            lower=np.zeros(n),
-            l_inf=np.full(n, np.nan),
-            proved=np.zeros(n, dtype=bool),
-            nodes=np.zeros(n, dtype=np.int64),
-            strategy=np.zeros(n, dtype=np.int8),
-            log_density=np.full(n, np.nan),
-        )
-
-    def put(self, rows: npt.NDArray[np.int64], part: Answers) -> None:
-        """Write the answers of some rows."""
-        for name in ("status", "moved", "reference", "score", "score_after", "cost", "lower", "l_inf", "proved",
-                     "nodes", "strategy", "log_density"):  # fmt: skip
-            getattr(self, name)[rows] = getattr(part, name)
-        self.alternatives.update({int(rows[k]): sets for k, sets in part.alternatives.items()})
-        self.towards.update({int(rows[k]): goals for k, goals in part.towards.items()})
 
 
 class Summary(dict[str, Any]):
@@ -108,6 +43,13 @@ class Summary(dict[str, Any]):
         return "\n".join(f"{name:<{width}}  {_figure(value)}" for name, value in self.items())
 
     __repr__ = __str__
+
+
+def _likelihoods(dense: npt.NDArray[np.float64]) -> dict[str, float]:
+    """Mean and median of the answers' log-densities, where there are any."""
+    if len(dense) == 0:
+        return {}
+    return {"mean log-likelihood": float(dense.mean()), "median log-likelihood": float(np.median(dense))}
 
 
 def _figure(value: Any) -> str:
@@ -269,8 +211,7 @@ class Explanations:
                 "largest SEV": int(sev.max()) if len(sev) else 0,
                 "share with SEV 1": float((sev == 1).mean()) if len(sev) else float("nan"),
                 "median l_inf (sd)": float(np.median(a.l_inf[explained])) if len(sev) else float("nan"),
-                **({"mean log-likelihood": float(dense.mean()), "median log-likelihood": float(np.median(dense))}
-                   if len(dense) else {}),
+                **_likelihoods(dense),
                 **({"flexibility used": self._flexibility_used(explained)} if self.references.twin_of else {}),
                 "proved smallest": int(a.proved[explained].sum()),
                 "seconds": float(self.seconds),

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from fewest.answers import Answers
 from fewest.credibility import Credibility
 from fewest.explanation import STATUSES, Status
-from fewest.explanations import Answers
 
 
 def floored(credibility: Credibility | None) -> bool:

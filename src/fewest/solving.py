@@ -10,13 +10,13 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from fewest.answers import Answers
 from fewest.closeness import feature_distances
 from fewest.constraints import Constraints, Units
 from fewest.credibility.base import Credibility, PointDensity
 from fewest.credibility.mixture import GaussianDensity
 from fewest.decision import Decision, Verdicts
 from fewest.explanation import STATUSES, Status
-from fewest.explanations import Answers
 from fewest.inside import Inside
 from fewest.not_credible import floored, show_plain, without_floor
 from fewest.references.base import References

@@ -9,10 +9,10 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from fewest.answers import Answers
 from fewest.credibility import Credibility
 from fewest.decision import Decision
 from fewest.explanation import STATUSES, Status
-from fewest.explanations import Answers
 from fewest.not_credible import floored, show_plain, without_floor
 from fewest.trees import Reach
 

@@ -28,7 +28,7 @@ def test_a_row_per_reference_and_feature_with_the_range_of_its_people() -> None:
     table = REFS.audit().table
     assert table["feature"].tolist() == ["age", "job"]
     low, high = np.quantile(X.loc[Y == 0, "age"], (0.1, 0.9))
-    assert table.loc[0, ["value", "low", "high"]].tolist() == [49 if table.loc[0, "value"] == 49 else 50, low, high]
+    assert table.loc[0, ["value", "low", "high"]].tolist() == [50, low, high]  # the mean is 49.5
     assert table["nearest"].isna().all()
     assert table["possible"].all()
 
@@ -58,7 +58,7 @@ def test_training_rows_give_the_nearest_real_case_and_are_not_kept() -> None:
 def test_a_flexible_twin_stands_for_the_same_people() -> None:
     found = REFS.flexible(0.1).audit(X, Y)
     assert found.references["people"].tolist() == [40, 40]
-    assert found.references["twin_of"].tolist() == [None, "mean"]
+    assert found.references["twin_of"].tolist() == ["", "mean"]
     assert "age (moved)" in audit_html(found)
 
 

@@ -45,8 +45,8 @@ def fit(kind: str, dataset: str, X: pd.DataFrame, y: Any, quick: bool = False) -
     --------
     >>> from fewest.paper.data import load_split
     >>> rows = load_split("german", 0)
-    >>> round(fit("L2LR", "german", rows.X_train, rows.y_train).score(rows.X_test, rows.y_test), 2)
-    0.75
+    >>> fit("L2LR", "german", rows.X_train, rows.y_train).score(rows.X_test, rows.y_test) > 0.7
+    True
     """
     from sklearn.compose import make_column_transformer
     from sklearn.pipeline import make_pipeline

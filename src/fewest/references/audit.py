@@ -81,7 +81,7 @@ class Audit:
     references : DataFrame
         One row per reference: ``name``, ``people`` it stands for (-1: not known), ``score``, ``accepted``,
         ``log_density`` and ``density_quantile`` (its rank among the accepted cases, 0 to 1), ``signed``, ``signature``,
-        ``twin_of`` (the reference a flexible one was moved from) and ``note``.
+        ``twin_of`` (the reference a flexible one was moved from, empty for others) and ``note``.
     table : DataFrame
         One row per reference and feature: ``reference``, ``feature``, ``value``, ``low`` and ``high`` (10 % and 90 %
         quantile of its people), ``nearest`` (the value of the nearest real row, where training rows were given),
@@ -173,7 +173,7 @@ def _reference_row(saved: Saved, number: int, people: int, cut: float, dense: tu
     ]
     signed = signature is not None and not broken
     note = "; ".join(part for part in notes if part)
-    twin = saved.names[saved.twin_of[number]] if saved.twin_of and saved.twin_of[number] >= 0 else None
+    twin = saved.names[saved.twin_of[number]] if saved.twin_of and saved.twin_of[number] >= 0 else ""
     return saved.names[number], people, score, accepted, *dense, signed, state, twin, note
 
 

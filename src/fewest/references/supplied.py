@@ -120,6 +120,10 @@ def _from_file(
     """References of a file, with what it knows of their origin, their people and who signed them."""
     frame = saved.frame
     schema = schema or saved.schema or Schema.infer(frame, groups, decision.columns)
+    for name, values in zip(saved.names, saved.values, strict=True):
+        lacking = [column for column in schema.columns if column in frame.columns and column not in values]
+        if lacking:
+            raise DataError(f'the reference "{name}" has no value for {", ".join(lacking)}', do="write one, or null")
     stored: Assignment = "sparsest" if saved.assignment == "sparsest" else "features"
     refs = _build(decision, frame, schema, names or saved.names, on_positive, assignment or stored, saved.support)
     provenance = dict(refs.provenance)

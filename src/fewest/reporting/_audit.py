@@ -95,7 +95,7 @@ def facts(row: dict[Any, Any]) -> str:
     return "; ".join(parts)
 
 
-def lines(audit: Audit, name: str, twin_of: str | None) -> list[Line]:
+def lines(audit: Audit, name: str, twin_of: str = "") -> list[Line]:
     """The features of one reference; for a flexible twin, which numbers have moved."""
     table = audit.table
     own = table[table["reference"] == name]
