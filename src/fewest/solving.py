@@ -117,9 +117,12 @@ def _answer(task: Task, frame: pd.DataFrame) -> Answers:
     answers.reference[rows] = candidates[:, 0]
     goals = task.inside.prepare(task.inside.encoding.transform(task.references.frame)) if prepared is not None else None
     best = np.full(len(rows), np.inf)
+    length = np.full(len(rows), np.inf)
     lower = np.full(len(rows), np.inf)
+    # Among references that need as few features the closest explanation is kept; a flexible twin must need fewer.
+    equals = candidates.shape[1] // (2 if task.references.twin_of else 1)
     for k in range(candidates.shape[1]):
-        limit = np.minimum(task.constraints.most, best - _least_step(task, best))
+        limit = np.minimum(task.constraints.most, best if k < equals else best - _least_step(task, best))
         todo = np.flatnonzero(limit >= _cheapest(task))
         if len(todo) == 0:
             break
@@ -127,12 +130,14 @@ def _answer(task: Task, frame: pd.DataFrame) -> Answers:
             task, frame.iloc[rows[todo]], candidates[todo, k], limit[todo], _take(prepared, rows[todo]), goals
         )
         _search(task, attempt)
-        better = attempt.found.known
+        better, steps = _better(task, attempt, best[todo], length[todo])
         # Nothing within the limit means nothing cheaper than the best so far: a bound as good as the best itself.
         none = (attempt.found.outcome == Outcome.NONE) & np.isfinite(best[todo])
         attempt.found.lower[none] = np.maximum(attempt.found.lower, best[todo])[none]
         lower[todo] = np.minimum(lower[todo], attempt.found.lower)
         best[todo] = np.where(better, attempt.found.cost, best[todo])
+        length[todo] = np.where(better, steps, length[todo])
+        attempt.found.known &= better
         _write(task, answers, rows[todo], candidates[todo, k], attempt)
     return _close(answers, rows, best, np.maximum(lower, _cheapest(task)))
 
@@ -141,8 +146,16 @@ def _take(prepared: Floats | None, rows: Rows) -> Floats | None:
     return None if prepared is None else prepared[rows]
 
 
+def _better(task: Task, attempt: Attempt, best: Floats, length: Floats) -> tuple[Bools, Floats]:
+    """Whether what was found costs less than the best so far, or as little and leads less far; and how far it leads."""
+    found = attempt.found
+    steps = np.round(np.where(found.moved, attempt.problem.distance, 0.0).sum(axis=1), 12)
+    cheaper = found.cost <= best - _least_step(task, best)
+    return found.known & (cheaper | (steps < length)), steps
+
+
 def _least_step(task: Task, best: Floats) -> Floats:
-    """How much less a later reference must cost to be preferred to a nearer one."""
+    """How much less a later reference must cost to be preferred however far it leads."""
     if task.weights is None:
         return np.ones_like(best)
     return 1e-9 * np.where(np.isfinite(best), np.maximum(1.0, best), 1.0)

@@ -19,7 +19,8 @@ from sklearn.linear_model import LogisticRegression
 import fewest as fw
 from fewest.clustering import Space
 from fewest.errors import DataError, PositiveReferenceError, UsageError
-from fewest.references import References, _grouping, clusters
+from fewest.references import References, _grouping
+from fewest.references.clusters import clusters
 
 
 def two_kinds(n: int = 240) -> tuple[pd.DataFrame, np.ndarray]:

@@ -11,7 +11,7 @@ from sklearn.linear_model import LogisticRegression
 
 import fewest as fw
 from fewest.errors import DataError, UsageError
-from fewest.references import near_threshold
+from fewest.references.near_threshold import near_threshold
 
 X = pd.DataFrame({"debt": np.arange(100), "age": np.tile([25, 65], 50)})
 Y = (X["debt"] >= 50).to_numpy(dtype=int)
