@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -79,6 +80,10 @@ class Attempt:
         """Features that sets of units change."""
         return self.units.features(moved, self.differs[cubes])
 
+    def steps(self) -> Floats:
+        """How far the sets found lead."""
+        return np.asarray(np.round(np.where(self.found.moved, self.problem.distance, 0.0).sum(axis=1), 12))
+
     def own_score(self, cubes: Rows, moved: Bools) -> Floats:
         """Signed scores of vertices by the user's own model, from raw rows."""
         return self.vertices.signed(cubes, self.features(cubes, moved))
@@ -116,42 +121,68 @@ def _answer(task: Task, frame: pd.DataFrame) -> Answers:
     candidates = task.references.candidates(frame.iloc[rows])
     answers.reference[rows] = candidates[:, 0]
     goals = task.inside.prepare(task.inside.encoding.transform(task.references.frame)) if prepared is not None else None
-    best = np.full(len(rows), np.inf)
-    length = np.full(len(rows), np.inf)
-    lower = np.full(len(rows), np.inf)
-    # Among references that need as few features the closest explanation is kept; a flexible twin must need fewer.
-    equals = candidates.shape[1] // (2 if task.references.twin_of else 1)
-    for k in range(candidates.shape[1]):
-        limit = np.minimum(task.constraints.most, best if k < equals else best - _least_step(task, best))
+    race = Race(np.full(len(rows), np.inf), np.full(len(rows), np.inf), np.full(len(rows), np.inf))
+    for columns, strict in _rounds(task.references, candidates.shape[1]):
+        limit = np.minimum(task.constraints.most, race.best - _least_step(task, race.best) if strict else race.best)
         todo = np.flatnonzero(limit >= _cheapest(task))
         if len(todo) == 0:
             break
-        attempt = _set_up(
-            task, frame.iloc[rows[todo]], candidates[todo, k], limit[todo], _take(prepared, rows[todo]), goals
-        )
-        _search(task, attempt)
-        better, steps = _better(task, attempt, best[todo], length[todo])
+        case, column = np.repeat(todo, len(columns)), np.tile(columns, len(todo))
+        goal_of = candidates[case, column]
+        cases = frame.iloc[rows[case]]
+        attempt = _set_up(task, cases, goal_of, limit[case], _take(prepared, rows[case]), goals)
+        _search(task, attempt, race.best[case], race.length[case])
+        race.enter(case, attempt)
+        _write(task, answers, rows[case], goal_of, attempt)
+    return _close(answers, rows, race.best, np.maximum(race.lower, _cheapest(task)))
+
+
+@dataclass
+class Race:
+    """The best that is known of each case: its cost, how far it leads, and the proved bound."""
+
+    best: Floats
+    length: Floats
+    lower: Floats
+
+    def enter(self, case: Rows, attempt: Attempt) -> None:
+        """Keep, for each case, the best of what was found towards several references; forget the rest."""
+        found = attempt.found
+        best = self.best[case]
         # Nothing within the limit means nothing cheaper than the best so far: a bound as good as the best itself.
-        none = (attempt.found.outcome == Outcome.NONE) & np.isfinite(best[todo])
-        attempt.found.lower[none] = np.maximum(attempt.found.lower, best[todo])[none]
-        lower[todo] = np.minimum(lower[todo], attempt.found.lower)
-        best[todo] = np.where(better, attempt.found.cost, best[todo])
-        length[todo] = np.where(better, steps, length[todo])
-        attempt.found.known &= better
-        _write(task, answers, rows[todo], candidates[todo, k], attempt)
-    return _close(answers, rows, best, np.maximum(lower, _cheapest(task)))
+        none = (found.outcome == Outcome.NONE) & np.isfinite(best)
+        np.minimum.at(self.lower, case, np.where(none, np.maximum(found.lower, best), found.lower))
+        steps = attempt.steps()
+        order = np.lexsort((steps, found.cost, ~found.known, case))
+        first = np.concatenate([[True], case[order][1:] != case[order][:-1]])
+        winner = np.zeros(len(case), dtype=bool)
+        winner[order[first]] = True
+        found.known &= winner
+        kept = np.flatnonzero(found.known)
+        self.best[case[kept]] = found.cost[kept]
+        self.length[case[kept]] = steps[kept]
+
+
+def _rounds(references: References, count: int) -> Iterator[tuple[npt.NDArray[np.int64], bool]]:
+    """Candidates that are searched together, and whether they must need fewer features to be preferred.
+
+    First the nearest reference; then, within its cost, all others at once; flexible twins come last and take no tie.
+    """
+    equals = count // 2 if references.twin_of else count
+    for first, last, strict in ((0, 1, False), (1, equals, False), (equals, count, True)):
+        if last > first:
+            yield np.arange(first, last), strict
 
 
 def _take(prepared: Floats | None, rows: Rows) -> Floats | None:
     return None if prepared is None else prepared[rows]
 
 
-def _better(task: Task, attempt: Attempt, best: Floats, length: Floats) -> tuple[Bools, Floats]:
-    """Whether what was found costs less than the best so far, or as little and leads less far; and how far it leads."""
+def _drop_worse(task: Task, attempt: Attempt, cubes: Rows, best: Floats, length: Floats) -> None:
+    """Forget sets that cost more than the best so far, or as much and lead as far: they need not be confirmed."""
     found = attempt.found
-    steps = np.round(np.where(found.moved, attempt.problem.distance, 0.0).sum(axis=1), 12)
-    cheaper = found.cost <= best - _least_step(task, best)
-    return found.known & (cheaper | (steps < length)), steps
+    cheaper = found.cost[cubes] <= best[cubes] - _least_step(task, best[cubes])
+    found.known[cubes] &= cheaper | (attempt.steps()[cubes] < length[cubes])
 
 
 def _least_step(task: Task, best: Floats) -> Floats:
@@ -245,8 +276,8 @@ def _floor(attempt: Attempt) -> Floor | None:
     return Floor(credibility.floor, of_points, cubes, bodies)
 
 
-def _search(task: Task, attempt: Attempt) -> None:
-    """Search until the user's own model confirms every answer; sets it does not confirm are never returned."""
+def _search(task: Task, attempt: Attempt, best: Floats, length: Floats) -> None:
+    """Search until the user's own model confirms every answer that beats the best so far; no other is returned."""
     problem, found = attempt.problem, attempt.found
     structure = task.inside.structure
     pending = np.arange(problem.n_cubes)
@@ -264,6 +295,7 @@ def _search(task: Task, attempt: Attempt) -> None:
             return np.asarray(score(cubes[local], moved))
 
         found.put(pending, solve(inside, part, own_score, task.own_tolerance, task.threads))
+        _drop_worse(task, attempt, pending, best, length)
         refused = _confirm(attempt, pending)
         for cube in refused.tolist():
             earlier = rejected.get(cube, np.zeros((0, problem.n_units), dtype=bool))
@@ -321,7 +353,7 @@ def _confirm_sets(attempt: Attempt) -> None:
 def _write(task: Task, answers: Answers, rows: Rows, goal_of: npt.NDArray[np.int32], attempt: Attempt) -> None:
     """Enter what this attempt found where it is better than what stands there."""
     found = attempt.found
-    answers.nodes[rows] += found.nodes
+    np.add.at(answers.nodes, rows, found.nodes)
     ended = found.outcome == Outcome.STOPPED
     answers.status[rows[ended]] = CODE[Status.BUDGET]
     hit = np.flatnonzero(found.known)

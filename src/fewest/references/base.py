@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from fewest.closeness import feature_distances
+from fewest.closeness import Distances
 from fewest.decision import Decision
 from fewest.errors import PositiveReferenceError, UsageError
 from fewest.references._centres import negatives
@@ -122,10 +122,7 @@ class References:
             return np.zeros((len(frame), 1), dtype=np.int32)
         if self.assignment == "embedding" and self.assigner is not None:
             return self.assigner.assign(frame)[:, None]
-        far = np.empty((len(frame), count))
-        for k in range(count):
-            goal_of = np.full(len(frame), k, dtype=np.int32)
-            far[:, k] = feature_distances(self.schema, frame, self.frame, goal_of).sum(axis=1)
+        far = Distances.read(self.schema, frame, self.frame.iloc[:count]).totals()
         order = np.argsort(np.round(far, 12), axis=1, kind="stable").astype(np.int32)
         return order if self.assignment == "sparsest" else order[:, :1]
 
