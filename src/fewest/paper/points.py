@@ -79,7 +79,7 @@ class PointsTable:
     def settings(self, dataset: str) -> Mapping[str, Any]:
         """Everything that decides the figures beside the data and the split."""
         count, m = CLUSTERS[dataset]
-        return {"models": MODELS, "n_clusters": count, "m": m, "flexibility": FLEXIBILITY, "cases": CASES, "layout": 2}
+        return {"models": MODELS, "n_clusters": count, "m": m, "flexibility": FLEXIBILITY, "cases": CASES, "layout": 3}
 
     def cells(self, dataset: str, split: int, tell: Tell) -> list[Record]:
         """Fit the four models on one split and explain with all references."""
