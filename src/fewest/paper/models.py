@@ -63,7 +63,8 @@ def _encoder(X: pd.DataFrame) -> Any:
     from sklearn.compose import make_column_transformer
     from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
-    levels = OneHotEncoder(handle_unknown="ignore", drop="if_binary", sparse_output=False)
+    binary = OneHotEncoder(handle_unknown="ignore", drop="if_binary", sparse_output=False)
+    levels = OneHotEncoder(handle_unknown="ignore", sparse_output=False)
     runs: list[tuple[Any, list[str]]] = []
     many: list[str] = []
     for column in X:
@@ -75,5 +76,5 @@ def _encoder(X: pd.DataFrame) -> Any:
         if runs and isinstance(runs[-1][0], kind):
             runs[-1][1].append(column)
         else:
-            runs.append((StandardScaler() if number else levels, [column]))
+            runs.append((StandardScaler() if number else binary, [column]))
     return make_column_transformer(*runs, *([(levels, many)] if many else []))
