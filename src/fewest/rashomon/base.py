@@ -227,7 +227,7 @@ def rashomon_set(
     """
     labels = np.asarray(positive, dtype=bool)
     _check(columns, frame, labels, regularization, bound, depth, max_trees)
-    tell = progress or _silent
+    tell = progress or (lambda line: None)
     bits = columns.transform(frame)
     most = max(COUNTED, COUNTED_PER_MEMBER * max_trees)
     tell(f"searching trees over {len(columns)} columns and {len(frame):,} rows")
@@ -268,10 +268,6 @@ def _as_set(columns: BinaryColumns, members: Members, regularization: float, n_r
         columns, members.start, members.leaf, members.needs, members.forbids, positive, members.counts,
         regularization, n_rows,
     )  # fmt: skip
-
-
-def _silent(line: str) -> None:
-    """Tell nobody."""
 
 
 def _check(
