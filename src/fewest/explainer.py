@@ -213,7 +213,9 @@ class Explainer:
         )  # fmt: skip
         strategies = ("none", self._strategy(inside), "levelwise on the model's own scores")
         notes = (inside.structure.reason,) if isinstance(inside.structure, Opaque) else ()
-        return partial(answer, task), inside.width, strategies, notes
+        # References that are compared are searched together, so a case takes as many cells as there are of them.
+        together = len(self.references) if self.references.assignment == "sparsest" else 1
+        return partial(answer, task), together * max(len(self.schema), inside.width), strategies, notes
 
     def _strategy(self, inside: Inside) -> str:
         if self.credibility is None or not floored(self.credibility):

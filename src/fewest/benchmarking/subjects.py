@@ -14,6 +14,7 @@ from fewest import references
 from fewest.decision import Decision
 from fewest.explainer import Explainer
 from fewest.inside import Inside
+from fewest.paper import models
 from fewest.paper.data import Rows, data_folder, load_split
 from fewest.references.base import References
 from fewest.search import Budget, Problem
@@ -34,12 +35,10 @@ def load(name: str) -> Rows:
 
 def estimator(kind: str, name: str = "") -> Any:
     """An unfitted model by its short name."""
-    from sklearn import calibration, ensemble, linear_model, naive_bayes, neighbors, neural_network, svm
+    from sklearn import calibration, ensemble, naive_bayes, neighbors, svm
 
-    if kind in ("l2lr", "l1lr"):
-        strength = 0.1 if name == "german" else 0.01
-        ratio = 0.0 if kind == "l2lr" else 1.0
-        return linear_model.LogisticRegression(C=strength, l1_ratio=ratio, solver="liblinear")
+    if kind.upper() in models.MODELS:
+        return models.estimator(kind.upper(), name)
     if kind == "xgboost":
         from xgboost import XGBClassifier
 
@@ -49,11 +48,9 @@ def estimator(kind: str, name: str = "") -> Any:
 
         return LGBMClassifier(n_estimators=200, num_leaves=31, n_jobs=1, random_state=42, verbose=-1)
     return {
-        "gbdt": lambda: ensemble.GradientBoostingClassifier(n_estimators=200, max_depth=3, random_state=42),
         "histgb": lambda: ensemble.HistGradientBoostingClassifier(max_iter=200, random_state=42),
         "forest8": lambda: ensemble.RandomForestClassifier(100, max_depth=8, random_state=42),
         "forest": lambda: ensemble.RandomForestClassifier(100, random_state=42),
-        "mlp": lambda: neural_network.MLPClassifier((128, 128), early_stopping=True, random_state=42),
         "neighbours": lambda: neighbors.KNeighborsClassifier(25),
         "bayes": lambda: naive_bayes.GaussianNB(var_smoothing=1e-3),
         "kernel": lambda: calibration.CalibratedClassifierCV(svm.SVC(), cv=2),

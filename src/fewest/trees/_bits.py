@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from fewest.compiled import entry, inner
-from fewest.trees._sev import SAME, price, ranks_before
+from fewest.trees._sev import SAME, landing, price, ranks_before
 
 MOST = 8  # counts beyond this are compared leaf by leaf
 BLOCK = 256  # rows taken together, so that cells are found and leaves counted for several rows per instruction
@@ -20,6 +20,19 @@ _SEQUENCE = np.uint64(0x03F79D71B4CB0A89)
 _PLACE = np.zeros(64, dtype=np.int64)
 for _power in range(64):
     _PLACE[((int(_SEQUENCE) << _power) & (2**64 - 1)) >> 58] = _power
+
+
+@entry
+def mark(values, mine, leaf_of, slots, outside, never):  # type: ignore[no-untyped-def]
+    """Set the bits of the leaves that a value of each cell is outside of, and of those it cannot enter."""
+    for cell in range(len(values)):
+        for slot in mine:
+            way = landing(values[cell], slot, slots)[0]
+            word, bit = leaf_of[slot] // 64, np.uint64(1) << np.uint64(leaf_of[slot] % 64)
+            if way > 0:
+                outside[cell, word] |= bit
+            if way > 1:
+                never[cell, word] |= bit
 
 
 @inner

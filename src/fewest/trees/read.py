@@ -20,7 +20,7 @@ from fewest.schema import Feature, Schema
 from fewest.structure import Ensemble, Opaque
 from fewest.structure import read as read_structure
 from fewest.trees.boxes import collapse
-from fewest.trees.tree import Bools, Floats, Leaf, Split, Tree, encode_feature, has_levels
+from fewest.trees.tree import Bools, Floats, Leaf, Split, Tree, has_levels
 
 SAMPLE = 20_000
 HALVINGS = 70
@@ -237,8 +237,6 @@ def _ordered(values: Floats) -> npt.NDArray[np.int64]:
 def _hold_against(decision: Decision, tree: Tree, X: pd.DataFrame) -> None:
     """Refuse a reading that does not decide as the model does."""
     rows = X.iloc[:: max(1, len(X) // SAMPLE)]
-    for j in tree.used.tolist():
-        encode_feature(tree.schema.features[j], rows.iloc[:1])
     if (tree.decide(rows) != decision.verdicts(rows).positive).any():
         raise ModelError(
             "what was read of the tree does not reproduce its decisions: a transformer may not be monotone",

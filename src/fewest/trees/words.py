@@ -59,7 +59,7 @@ class Words(NamedTuple):
     @classmethod
     def build(cls, tree: Tree, slots: Slots) -> Words:
         """Ask every slot about one value of every cell."""
-        from fewest.trees._sev import landing
+        from fewest.trees._bits import mark
 
         count = len(slots.start) - 1
         tested = np.unique(slots.feature).astype(np.int32)
@@ -73,12 +73,7 @@ class Words(NamedTuple):
             cuts, values = _cells(tree, slots, j, mine)
             edges.append(cuts)
             missed, closed = np.zeros((2, len(values), words), dtype=np.uint64)
-            for cell, value in enumerate(values.tolist()):
-                for slot in mine.tolist():
-                    way = landing.py_func(value, slot, slots)[0]
-                    word, bit = divmod(int(leaf_of[slot]), BITS)
-                    missed[cell, word] |= np.uint64(way > 0) << np.uint64(bit)
-                    closed[cell, word] |= np.uint64(way > 1) << np.uint64(bit)
+            mark(values, mine, leaf_of, slots, missed, closed)
             outside.append(missed)
             never.append(closed)
         bits = np.arange(words * BITS) < count
