@@ -144,10 +144,12 @@ def equal_cells(a: npt.NDArray[Any], b: npt.NDArray[Any]) -> npt.NDArray[np.bool
 
 
 def split_pipeline(model: Any) -> tuple[Any, Any]:
-    """Transformers before the final model (or None) and the final model; search wrappers are opened."""
-    while _known(model) in ("GridSearchCV", "RandomizedSearchCV", "HalvingGridSearchCV", "HalvingRandomSearchCV",
-                            "FrozenEstimator"):  # fmt: skip
-        model = getattr(model, "best_estimator_", None) or model.estimator
+    """Transformers before the final model (or None) and the final model; search wrappers are opened.
+
+    So are this package's own classifiers that keep a pipeline of plain parts.
+    """
+    while (inner := _wrapped(model)) is not None:
+        model = inner
     if _known(model) != "Pipeline":
         return None, model
     final = model.steps[-1][1]
@@ -160,6 +162,16 @@ def split_pipeline(model: Any) -> tuple[Any, Any]:
     from sklearn.pipeline import Pipeline
 
     return Pipeline([("outer", head), ("inner", inner)]), final
+
+
+def _wrapped(model: Any) -> Any:
+    """The model inside a wrapper that adds nothing to it; None where it is none."""
+    if type(model).__module__.startswith("fewest.training.") and hasattr(model, "pipeline_"):
+        return model.pipeline_
+    if _known(model) in ("GridSearchCV", "RandomizedSearchCV", "HalvingGridSearchCV", "HalvingRandomSearchCV",
+                         "FrozenEstimator"):  # fmt: skip
+        return getattr(model, "best_estimator_", None) or model.estimator
+    return None
 
 
 def _known(thing: Any) -> str:

@@ -30,12 +30,15 @@ def instant(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, int]]:
     return asked
 
 
-def test_the_tables_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_tables_and_figures_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["paper", "list"]) == 0
-    assert f"trees  {TreesTable.title}\n" in capsys.readouterr().out
+    lines = [" ".join(line.split()) for line in capsys.readouterr().out.splitlines()]
+    assert f"trees {TreesTable.title}" in lines
+    assert "closeness Sparsity and closeness" in lines
     assert main(["paper", "list", "--json"]) == 0
-    listed = json.loads(capsys.readouterr().out)
-    assert "german" in next(entry for entry in listed if entry["name"] == "trees")["datasets"]
+    listed = {entry["name"]: entry for entry in json.loads(capsys.readouterr().out)}
+    assert "german" in listed["trees"]["datasets"]
+    assert (listed["trees"]["kind"], listed["closeness"]["kind"]) == ("table", "figure")
 
 
 @pytest.mark.parametrize("arguments", [["paper"], ["paper", "-h"], ["paper", "table", "--help"]])

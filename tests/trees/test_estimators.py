@@ -12,8 +12,8 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from fewest.errors import DataError
+from fewest.estimators import LabelsError
 from fewest.trees import C45Classifier, CARTClassifier, GOSDTClassifier
-from fewest.trees.estimator import LabelsError
 
 OURS = [CARTClassifier(), CARTClassifier(max_depth=None), C45Classifier(), C45Classifier(multiway=True, pruning=False)]
 ALL = [*OURS, GOSDTClassifier(regularization=0.01)]

@@ -91,20 +91,16 @@ def _threads() -> Check:
 
 def _data() -> Check:
     """Which of the paper's tables are at hand."""
-    from fewest.datasets import load, names
+    from fewest.datasets import catalogue
 
     folder = os.environ.get("FEWEST_DATA", "")
     if not folder:
         return Check("data", True, "german (inside the package); FEWEST_DATA is not set", needed=False)
-    found, wrong = ["german"], []
-    for name in names()[1:]:
-        try:
-            load(name)
-            found.append(name)
-        except Exception as error:
-            wrong.append(f"{name} ({type(error).__name__})")
+    listed = catalogue()
+    found = [one.name for one in listed if one.found]
+    wrong = [f"{one.name} ({one.problem})" for one in listed if one.problem]
     tail = f"; not usable: {', '.join(wrong)}" if wrong else ""
-    return Check("data", not wrong, f"{', '.join(found)} in {folder}{tail}", needed=False)
+    return Check("data", not wrong and len(found) > 1, f"{', '.join(found)} in {folder}{tail}", needed=False)
 
 
 def self_test() -> Check:

@@ -11,6 +11,8 @@ import pandas as pd
 
 from fewest import references as fw_references
 from fewest.cli._files import check_result_path, read_table, write_result
+from fewest.cli._run import is_run_folder, source_of_references
+from fewest.cli._run import run as run_folder
 from fewest.cli._sources import Source, from_demo, from_files
 from fewest.cli._text import clean, progress
 from fewest.constraints import AtMost, Constraint, Constraints, Immutable
@@ -28,7 +30,7 @@ SENTENCES = 5
 class Request:
     """What was asked on the command line."""
 
-    data: Path | None = None
+    data: tuple[Path, ...] = ()
     model: Path | None = None
     train: Path | None = None
     demo: str | None = None
@@ -47,26 +49,66 @@ class Request:
     as_json: bool = False
     strict: bool = False
     allow_pickle: bool = False
+    jobs: int | None = None
+    chunk_rows: int | None = None
+    part_rows: int | None = None
+
+    @property
+    def table(self) -> Path | None:
+        """The one table, where that is what is named."""
+        return self.data[0] if self.data else None
 
 
 def run(request: Request) -> int:
     """Explain the table; the results are written before an incomplete end is reported."""
+    if is_run_folder(request.out):
+        return _run_folder(request)
+    _check_one_table(request)
     check_result_path(request.out)
     weights = read_weights(request.weight)
     source = _source(request)
     explainer = _explainer(request, source, weights)
     cases = source.cases
-    if cases is None and request.data is not None:
-        cases = read_table(request.data, text=_text_columns(explainer.schema))
+    if cases is None and request.table is not None:
+        cases = read_table(request.table, text=_text_columns(explainer.schema))
     with progress("explaining") as advance:
         out = explainer.explain(
             cases, alternatives=request.alternatives, time_limit=request.time_limit, progress=advance
         )
     if request.out is not None:
-        of = request.demo if request.data is None else request.data.name
+        of = request.demo if request.table is None else request.table.name
         write_result(out, request.out, f"Which facts decided? {of}", f"predicted {out[0].positive}")
     print(out.to_json() if request.as_json else clean(as_text(out)))
     return _ending(request, out)
+
+
+def _run_folder(request: Request) -> int:
+    """Explain tables on disk into a folder; without a training table the references file says what the features are."""
+    weights = read_weights(request.weight)
+    if request.demo is not None:
+        raise UsageError("--demo has no table on disk", do="let --out end in .json, .csv or .html")
+    if request.train is None and request.data and request.model is not None and request.references is not None:
+        source = source_of_references(
+            request.model, request.references, request.positive, request.threshold, request.allow_pickle
+        )
+    else:
+        source = _source(request)
+    assert request.out is not None
+    return run_folder(
+        _explainer(request, source, weights), request.data, request.out, model_file=request.model,
+        alternatives=request.alternatives, jobs=request.jobs, chunk_rows=request.chunk_rows,
+        part_rows=request.part_rows, time_limit=request.time_limit, as_json=request.as_json, strict=request.strict,
+    )  # fmt: skip
+
+
+def _check_one_table(request: Request) -> None:
+    """Refuse what only a run folder can take."""
+    several = len(request.data) > 1 or (request.table is not None and request.table.is_dir())
+    only = {"--jobs": request.jobs, "--chunk-rows": request.chunk_rows, "--part-rows": request.part_rows}
+    given = ["several tables" if several else None, *(name for name, value in only.items() if value is not None)]
+    first = next((name for name in given if name is not None), None)
+    if first is not None:
+        raise UsageError(f"{first}: this takes a folder for the results", do="pass --out FOLDER")
 
 
 def read_weights(pairs: tuple[str, ...]) -> dict[str, float]:
@@ -91,13 +133,13 @@ def read_weights(pairs: tuple[str, ...]) -> dict[str, float]:
 
 def _source(request: Request) -> Source:
     """The demo, or the files that were named: all of one or all of the other."""
-    files = {"DATA": request.data, "--model": request.model, "--train": request.train, "--target": request.target}
+    files = {"DATA": request.table, "--model": request.model, "--train": request.train, "--target": request.target}
     if request.demo is not None:
         extra = [name for name, value in files.items() if value is not None]
         if extra:
             raise UsageError(f"--demo brings its own table and model, but {extra[0]} is given", do=f"drop {extra[0]}")
         return from_demo(request.demo, positive=request.positive, threshold=request.threshold)
-    if request.data is None or request.model is None or request.train is None:
+    if request.table is None or request.model is None or request.train is None:
         lacking = next(name for name, value in files.items() if value is None)
         raise UsageError(
             f"{lacking} is missing", do="fewest explain DATA --model FILE --train FILE, or fewest explain --demo german"

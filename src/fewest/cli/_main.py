@@ -12,12 +12,13 @@ from typing import Annotated, Any
 
 import typer
 
-from fewest.cli import _paper, _references, _train
+from fewest.cli import _datasets, _paper, _references, _train
 from fewest.cli._options import MODEL, Centre, Json, show_help
 from fewest.errors import FewestError
 
 INTERRUPTED = 130
 INTERNAL = 1
+TABLES = "Cases to explain: .csv, .csv.gz or .parquet; with a run folder also several, and folders of them."
 
 app = typer.Typer(
     name="fewest",
@@ -29,6 +30,7 @@ app = typer.Typer(
 app.add_typer(_train.app)
 app.add_typer(_paper.app)
 app.add_typer(_references.app)
+app.add_typer(_datasets.app)
 
 
 class DemoModel(StrEnum):
@@ -65,7 +67,7 @@ def demo(
 
 @app.command()
 def explain(
-    data: Annotated[Path | None, typer.Argument(help="Cases to explain: .csv, .csv.gz or .parquet.")] = None,
+    data: Annotated[list[Path] | None, typer.Argument(help=TABLES)] = None,
     model: Annotated[Path | None, typer.Option(help=MODEL)] = None,
     train: Annotated[Path | None, typer.Option(help="Training table: features and the target column.")] = None,
     demo: Annotated[str | None, typer.Option(help="german: the embedded table and the demo's model.")] = None,
@@ -79,8 +81,11 @@ def explain(
     at_most: Annotated[float | None, typer.Option(help="Change at most so many features.")] = None,
     plus: Annotated[bool, typer.Option("--plus", help="SEV+: the case's values that alone bring it about.")] = False,
     alternatives: Annotated[int, typer.Option(min=0, help="List up to so many smallest sets per case.")] = 0,
-    time_limit: Annotated[float | None, typer.Option(min=0, help="Seconds; cases left then are BUDGET.")] = None,
-    out: Annotated[Path | None, typer.Option(help="File to write: .json, .csv or .html.")] = None,
+    time_limit: Annotated[float | None, typer.Option(min=0, help="Seconds; a run folder can go on later.")] = None,
+    out: Annotated[Path | None, typer.Option(help="File (.json, .csv or .html) or run folder to write.")] = None,
+    jobs: Annotated[int | None, typer.Option(min=1, help="Run folder: processes. Default: all cores.")] = None,
+    chunk_rows: Annotated[int | None, typer.Option(min=1, help="Run folder: rows explained at once.")] = None,
+    part_rows: Annotated[int | None, typer.Option(min=1, help="Run folder: rows per part file.")] = None,
     as_json: Json = False,
     strict: Annotated[bool, typer.Option("--strict", help="Exit 5 if a case has no proved answer.")] = False,
     allow_pickle: Annotated[bool, typer.Option("--allow-pickle", help="Load files that run code.")] = False,
@@ -90,12 +95,32 @@ def explain(
 
     return run(
         Request(
-            data=data, model=model, train=train, demo=demo, target=target, positive=positive, threshold=threshold,
-            centre=centre.value, references=references, immutable=tuple(immutable or ()), weight=tuple(weight or ()),
-            at_most=at_most, plus=plus, alternatives=alternatives, time_limit=time_limit, out=out, as_json=as_json,
-            strict=strict, allow_pickle=allow_pickle,
+            data=tuple(data or ()), model=model, train=train, demo=demo, target=target, positive=positive,
+            threshold=threshold, centre=centre.value, references=references, immutable=tuple(immutable or ()),
+            weight=tuple(weight or ()), at_most=at_most, plus=plus, alternatives=alternatives, time_limit=time_limit,
+            out=out, as_json=as_json, strict=strict, allow_pickle=allow_pickle, jobs=jobs,
+            chunk_rows=chunk_rows, part_rows=part_rows,
         )
     )  # fmt: skip
+
+
+@app.command()
+def verify(
+    run: Annotated[Path, typer.Argument(help="The run folder that `fewest explain` wrote.", show_default=False)],
+    data: Annotated[list[Path], typer.Option(help="What was explained: a file or folder; repeat it.")],
+    model: Annotated[Path, typer.Option(help=MODEL)],
+    cheap: Annotated[int, typer.Option(min=0, help="Do all proofs again that take so many sets.")] = 100,
+    sample: Annotated[int, typer.Option(min=0, help="Do about so many of the longer proofs again.")] = 200,
+    seed: Annotated[int, typer.Option(min=0, help="Of the draw.")] = 0,
+    as_json: Json = False,
+    allow_pickle: Annotated[bool, typer.Option("--allow-pickle", help="Load files that run code.")] = False,
+) -> int:
+    """Check a run folder against its data and its model; exit 6 if anything is wrong."""
+    from fewest.cli._verify import run as run_verify
+
+    return run_verify(
+        run, tuple(data), model, allow_pickle=allow_pickle, cheap=cheap, sample=sample, seed=seed, as_json=as_json
+    )
 
 
 @app.command()

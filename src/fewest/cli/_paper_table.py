@@ -1,17 +1,22 @@
-"""The work of ``fewest paper``: run what is not finished, then compare."""
+"""The work of ``fewest paper list`` and ``table``: run what is not finished, then compare."""
 
 from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
-from fewest.errors import UsageError
+from fewest import paper
+from fewest.errors import DataError, UsageError
 from fewest.files import write_text
-from fewest.paper import FileStore, Store, Table, as_dict, as_markdown, as_text, find, names, run, summarise
+from fewest.paper import FileStore, Store, Table, as_dict, as_text, figures, run, summarise
+from fewest.paper.everything import write_table
 
 SPLITS, QUICK_SPLITS = 10, 2
+EXAMPLES = "examples"
 
 
 @dataclass(frozen=True)
@@ -19,7 +24,7 @@ class Request:
     """What was asked on the command line."""
 
     name: str
-    data: str | None = None
+    data: Sequence[str] | None = None
     splits: int | None = None
     out: Path | None = None
     jobs: int = 1
@@ -29,51 +34,78 @@ class Request:
 
 
 def run_list(as_json: bool) -> int:
-    """Print the tables there are."""
-    tables = [find(name) for name in names()]
+    """Print the tables and figures there are."""
+    from fewest.paper.examples import DATASETS
+
+    rows = [_row("table", paper.find(name)) for name in paper.names()]
+    cases = "Single cases, as in the paper's appendix"
+    rows.append({"name": EXAMPLES, "kind": "table", "title": cases, "datasets": list(DATASETS)})
+    rows += [_row("figure", figures.find(name)) for name in figures.names()]
     if as_json:
-        rows = [{"name": table.name, "title": table.title, "datasets": list(table.datasets)} for table in tables]
         print(json.dumps(rows, indent=1))
         return 0
-    width = max(len(table.name) for table in tables)
-    for table in tables:
-        print(f"{table.name:<{width}}  {table.title}\n{'':<{width}}  {', '.join(table.datasets)}")
+    width = max(len(row["name"]) for row in rows)
+    for kind in ("table", "figure"):
+        print(f"{kind}s: fewest paper {kind} NAME")
+        for row in (row for row in rows if row["kind"] == kind):
+            print(f"  {row['name']:<{width}}  {row['title']}\n  {'':<{width}}  {', '.join(row['datasets'])}")
     return 0
+
+
+def _row(kind: str, made: Table | figures.Figure) -> dict[str, Any]:
+    return {"name": made.name, "kind": kind, "title": made.title, "datasets": list(made.datasets)}
 
 
 def run_table(request: Request) -> int:
     """Measure, print, write."""
-    table = find(request.name, request.data_dir, request.quick)
+    if request.name == EXAMPLES:
+        return run_examples(request)
+    table = paper.find(request.name, request.data_dir, request.quick)
     if request.out is not None and request.out.exists() and not request.out.is_dir():
         raise UsageError(f"--out {request.out} is a file", do="name a folder")
-    stem = f"{table.name}-quick" if table.quick else table.name
     kept = f"{table.stored_as}-quick" if table.quick else table.stored_as
     store = Store() if request.out is None else FileStore(request.out, kept)
     splits = request.splits or (QUICK_SPLITS if request.quick else SPLITS)
     try:
-        records = run(table, _datasets(request, table), splits, store, jobs=request.jobs, tell=_tell)
+        records = run(table, request.data or table.datasets, splits, store, jobs=request.jobs, tell=tell)
     except KeyboardInterrupt:
         if isinstance(store, FileStore):
-            _tell(f"what is finished is in {store.path}; the same command goes on from there")
+            say_where(store.path)
         raise
     lines = summarise(table, records)
-    document = json.dumps(as_dict(table, lines), indent=1, allow_nan=False, ensure_ascii=False)
     if request.out is not None:
-        write_text(request.out / f"{stem}.json", document + "\n")
-        write_text(request.out / f"{stem}.md", as_markdown(table, lines))
+        write_table(table, records, request.out)
+    document = json.dumps(as_dict(table, lines), indent=1, allow_nan=False, ensure_ascii=False)
     print(document if request.as_json else as_text(table, lines))
     return 0
 
 
-def _datasets(request: Request, table: Table) -> list[str]:
-    """Names of the datasets asked for, each once."""
-    if request.data is None:
-        return list(table.datasets)
-    chosen = [name.strip() for name in request.data.split(",") if name.strip()]
-    if not chosen:
-        raise UsageError("--data names no dataset", do=f"choose from {', '.join(table.datasets)}")
-    return list(dict.fromkeys(chosen))
+def run_examples(request: Request) -> int:
+    """Explain single cases of each dataset, and print them; a dataset that is not here is passed over unless named."""
+    from fewest.paper.examples import DATASETS, examples
+
+    shown = []
+    for dataset in request.data or DATASETS:
+        try:
+            shown.append(examples(dataset, request.data_dir, request.quick))
+        except DataError as error:
+            if request.data is not None:
+                raise
+            tell(f"{dataset} is left out: {error}")
+    if request.out is not None:
+        for made in shown:
+            write_text(request.out / f"examples-{made.dataset}.md", made.as_markdown())
+    documents = [made.as_dict() for made in shown]
+    text = "\n\n".join(made.text() for made in shown)
+    print(json.dumps(documents, indent=1, ensure_ascii=False) if request.as_json else text)
+    return 0
 
 
-def _tell(line: str) -> None:
+def say_where(path: Path) -> None:
+    """What an interrupted run leaves behind."""
+    tell(f"what is finished is in {path}; the same command goes on from there")
+
+
+def tell(line: str) -> None:
+    """A line of progress."""
     print(line, file=sys.stderr, flush=True)

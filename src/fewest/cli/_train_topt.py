@@ -5,15 +5,12 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
-import numpy.typing as npt
-import pandas as pd
 
-from fewest.cli._files import read_table
-from fewest.cli._text import clean, label_key
-from fewest.errors import DataError, UsageError
+from fewest.cli._text import clean
+from fewest.cli._train_table import check_folder, cut, read_labels, read_training
 from fewest.files import write_text
 from fewest.paper.data import Rows
 from fewest.paper.trees import measure
@@ -41,22 +38,12 @@ class Request:
     as_json: bool = False
 
 
-class Labels(NamedTuple):
-    """Labels as 0 and 1, and what those are called."""
-
-    y: npt.NDArray[np.int64]
-    names: tuple[str, str]
-
-
 def run(request: Request) -> int:
     """Fit on the training part, measure on the other, print, write."""
-    if request.out is not None and request.out.exists() and not request.out.is_dir():
-        raise UsageError(f"--out {request.out} is a file", do="name a folder")
-    table = read_table(request.data)
-    if request.target not in table.columns:
-        raise DataError(f'{request.data.name} has no column "{request.target}"', do="check --target")
-    labels = read_labels(table[request.target], request.positive)
-    rows = _split(table.drop(columns=request.target), labels.y, request)
+    check_folder(request.out)
+    X, column = read_training(request.data, request.target)
+    labels = read_labels(column, request.positive)
+    rows = Rows(*cut(X, labels.y, request.test_size, request.random_state))
     model = TOptClassifier(
         regularization=request.regularization, bound=request.bound, depth=request.depth,
         random_state=request.random_state, verbose=True,
@@ -68,52 +55,6 @@ def run(request: Request) -> int:
     else:
         print(clean(_as_text(model, figures, labels.names, files)))
     return 0
-
-
-def read_labels(column: pd.Series[Any], positive: str | None) -> Labels:
-    """Which rows are of the class being explained.
-
-    Parameters
-    ----------
-    column : Series
-    positive : str, optional
-        That class as it is written on the command line; all others together are the other one. Default: the second
-        of two.
-
-    Examples
-    --------
-    >>> read_labels(pd.Series(["good", "bad", "good"]), "bad")
-    Labels(y=array([0, 1, 0]), names=('good', 'bad'))
-    """
-    if column.isna().any():
-        row = int(np.flatnonzero(column.isna().to_numpy())[0])
-        raise DataError(f'row {row}, column "{column.name}": the label is missing', do="leave such rows out")
-    classes = sorted(column.unique().tolist(), key=lambda label: (isinstance(label, str), label))
-    known = {label_key(label): str(label) for label in classes}
-    shown = ", ".join(list(known.values())[:5]) + (", ..." if len(known) > 5 else "")
-    if len(known) < 2 or (len(known) > 2 and positive is None):
-        raise DataError(
-            f'column "{column.name}" has {len(known)} classes ({shown}), but two are needed',
-            do="check --target" if len(known) < 2 else "check --target, or name one with --positive",
-        )
-    chosen = list(known)[-1] if positive is None else label_key(positive)
-    if chosen not in known:
-        raise UsageError(f'--positive {positive}: "{column.name}" has no such class', do=f"its classes are {shown}")
-    others = [name for key, name in known.items() if key != chosen]
-    y = np.array([label_key(label) == chosen for label in column]).astype(np.int64)
-    return Labels(y, (others[0] if len(others) == 1 else f"not {known[chosen]}", known[chosen]))
-
-
-def _split(X: pd.DataFrame, y: npt.NDArray[np.int64], request: Request) -> Rows:
-    from sklearn.model_selection import train_test_split
-
-    if not 0 < request.test_size < 1:
-        raise UsageError(f"--test-size {request.test_size:g}", do="choose a share between 0 and 1, say 0.2")
-    try:
-        parts = train_test_split(X, y, test_size=request.test_size, stratify=y, random_state=request.random_state)
-    except ValueError as error:
-        raise DataError(f"the table cannot be split: {error}", do="pass more rows of both classes") from error
-    return Rows(*parts)
 
 
 def _write(model: TOptClassifier, names: tuple[str, str], folder: Path) -> list[str]:

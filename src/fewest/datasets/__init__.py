@@ -1,10 +1,13 @@
-"""The tables of the paper: German Credit inside the package, the others read from a folder of yours.
+"""The tables of the paper: German Credit inside the package, the others read from files of yours.
 
-``load("german")`` needs nothing; the other names need a data folder (``path=`` or the variable FEWEST_DATA).
+``load("german")`` needs nothing; the other names need their original file or a data folder (``path=`` or the variable
+FEWEST_DATA); `catalogue` says which are here and where to get the others.
 German Credit: UCI Statlog (German Credit Data), donated by H. Hofmann, CC BY 4.0.
 """
 
+from fewest.datasets._books import Book, book
+from fewest.datasets._catalogue import Listed, catalogue
 from fewest.datasets._dataset import Dataset
 from fewest.datasets._load import load, names
 
-__all__ = ["Dataset", "load", "names"]
+__all__ = ["Book", "Dataset", "Listed", "book", "catalogue", "load", "names"]

@@ -10,6 +10,8 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from fewest.datasets._books import Book
+from fewest.datasets._cells import is_text
 from fewest.schema import Schema
 
 
@@ -34,6 +36,12 @@ class Dataset:
     provenance : str
         Where the values come from.
     licence : str
+        Terms of the source.
+    protected : tuple of str
+        Features that laws against discrimination commonly name or that give one away: sex, age, ethnicity, origin,
+        marital status. A guess, to be checked for the case at hand.
+    immutable : tuple of str
+        Features a person cannot change, or only by waiting. A guess, for ``Immutable`` in a first try.
 
     Examples
     --------
@@ -42,6 +50,8 @@ class Dataset:
     <german: 1,000 rows, 20 features, 300 x "bad credit risk (default)">
     >>> load("german").labels[:2].tolist()
     ['good', 'bad']
+    >>> load("german").protected
+    ('personal_status_sex', 'age', 'foreign_worker')
     """
 
     name: str
@@ -52,6 +62,8 @@ class Dataset:
     schema: Schema
     provenance: str
     licence: str
+    protected: tuple[str, ...] = ()
+    immutable: tuple[str, ...] = ()
 
     @property
     def labels(self) -> npt.NDArray[np.str_]:
@@ -64,6 +76,14 @@ class Dataset:
     def __repr__(self) -> str:
         n, p = self.X.shape
         return f'<{self.name}: {n:,} rows, {p} features, {int(self.y.sum()):,} x "{self.target}">'
+
+
+def dataset(book: Book, X: pd.DataFrame, y: npt.NDArray[np.int64]) -> Dataset:
+    """A table with what its codebook says of it; terms come from the package, never from a file."""
+    return Dataset(
+        book.name, X, y, book.target, book.classes, describe(X, book.columns), book.source, book.licence,
+        book.marked("protected"), book.marked("immutable"),
+    )  # fmt: skip
 
 
 def describe(X: pd.DataFrame, columns: Sequence[Mapping[str, Any]]) -> Schema:
@@ -86,8 +106,3 @@ def describe(X: pd.DataFrame, columns: Sequence[Mapping[str, Any]]) -> Schema:
         if changes:
             schema = schema.with_(entry["name"], **changes)
     return schema
-
-
-def is_text(entry: Mapping[str, Any]) -> bool:
-    """Whether a codebook entry is a column of text levels."""
-    return bool(entry.get("levels")) and isinstance(entry["levels"][0], str)

@@ -41,6 +41,12 @@ _TABLES = {
     "sevc": ("points", "SevClusterTable"),
     "sevcf": ("points", "SevFlexibleTable"),
     "trees": ("trees", "TreesTable"),
+    "allopt1": ("allopt", "AllOpt1Table"),
+    "alloptc": ("allopt", "AllOptClusterTable"),
+    "expo": ("expo", "ExpoTable"),
+    "sizes": ("sizes", "SizesTable"),
+    "sensitivity": ("sensitivity", "SensitivityTable"),
+    "counterfactuals": ("counterfactuals", "CounterfactualsTable"),
 }
 
 

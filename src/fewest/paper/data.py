@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -75,13 +77,13 @@ def load_split(name: str, split: int, folder: str | Path | None = None) -> Rows:
     """
     from sklearn.model_selection import train_test_split
 
-    X, y = _table(name, _folder_of(name, folder))
+    X, y = load_whole(name, folder)
     X_train, X_test, y_train, y_test = train_test_split(X, y, test_size=TEST_SHARE, stratify=y, random_state=split)
     return Rows(X_train, X_test, y_train, y_test)
 
 
 def checksum(name: str, folder: str | Path | None = None) -> str:
-    """What tells one edition of a table from another, without reading it.
+    """What tells one edition of a table from another, without loading it.
 
     Examples
     --------
@@ -89,7 +91,12 @@ def checksum(name: str, folder: str | Path | None = None) -> str:
     'embedded'
     """
     place = _folder_of(name, folder)
-    return "embedded" if place is None else str(_book(name, place)["sha256"])
+    if place is None:
+        return "embedded"
+    original = _original(name, place)
+    if not (place / SCHEMA).is_file() and original is not None:
+        return hashlib.sha256(original.read_bytes()).hexdigest()
+    return _described(name, place)
 
 
 def _folder_of(name: str, folder: str | Path | None) -> Path | None:
@@ -97,6 +104,8 @@ def _folder_of(name: str, folder: str | Path | None) -> Path | None:
     if name not in datasets.names() or name == "german":
         return None
     place = data_folder(folder)
+    if place is None and (original := _original(name, folder)) is not None:
+        return original.parent
     if place is None:
         looked = f"{folder} has no {SCHEMA}" if folder else "no folder with the paper's data is known"
         raise DataError(
@@ -106,27 +115,45 @@ def _folder_of(name: str, folder: str | Path | None) -> Path | None:
     return place
 
 
+def _original(name: str, folder: str | Path | None) -> Path | None:
+    """The original file of a dataset, where a folder holds it."""
+    chosen = folder or os.environ.get("FEWEST_DATA")
+    files = [Path(chosen) / file for file in datasets.book(name).files] if chosen else []
+    return next((file for file in files if file.is_file()), None)
+
+
+def load_whole(name: str, folder: str | Path | None = None) -> tuple[pd.DataFrame, npt.NDArray[np.int64]]:
+    """All rows of one of the paper's datasets, as `load_split` cuts them in two.
+
+    Examples
+    --------
+    >>> X, y = load_whole("german")
+    >>> X.shape, int(y.sum())
+    ((1000, 20), 300)
+    """
+    return _table(name, _folder_of(name, folder))
+
+
 @lru_cache(maxsize=2)
 def _table(name: str, folder: Path | None) -> tuple[pd.DataFrame, npt.NDArray[np.int64]]:
     """The whole table; the last two are kept, because splits of one dataset follow each other."""
     data = datasets.load(name) if folder is None else datasets.load(name, folder)
-    X = data.X if folder is None else _as_the_paper(data.X, _book(name, folder)["columns"])
+    X = _as_the_paper(data.X, datasets.book(name).columns)
     text = [column for column in X if not pd.api.types.is_numeric_dtype(X[column].dtype)]
     whole = X.drop(columns=text).notna().all(axis=1).to_numpy()
     X = X.assign(**{column: X[column].astype(object).fillna(MISSING).astype("str") for column in text})
     return X[whole], data.y[whole]
 
 
-def _book(name: str, folder: Path) -> dict[str, Any]:
-    """What the folder's schema says of a dataset."""
+def _described(name: str, folder: Path) -> str:
+    """The checksum that the folder's schema gives a dataset."""
     try:
-        entry = json.loads((folder / SCHEMA).read_text(encoding="utf-8"))["datasets"][name]
+        return str(json.loads((folder / SCHEMA).read_text(encoding="utf-8"))["datasets"][name]["sha256"])
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise DataError(f'{SCHEMA} in {folder} does not describe "{name}"', do="name the folder with it") from error
-    return dict(entry)
 
 
-def _as_the_paper(X: pd.DataFrame, columns: list[dict[str, Any]]) -> pd.DataFrame:
+def _as_the_paper(X: pd.DataFrame, columns: Sequence[Mapping[str, Any]]) -> pd.DataFrame:
     """The columns marked as the paper's, where some are; ids as the integers that the labels were made from."""
     marked = [entry for entry in columns if entry.get("paper_set")]
     if not marked:
@@ -136,7 +163,7 @@ def _as_the_paper(X: pd.DataFrame, columns: list[dict[str, Any]]) -> pd.DataFram
     return X.assign(**{name: X[name].map(_numbers(codes)).astype(np.int64) for name, codes in ids.items()})
 
 
-def _is_id(entry: dict[str, Any]) -> bool:
+def _is_id(entry: Mapping[str, Any]) -> bool:
     return str(entry.get("source_name", "")).endswith("_id") and "codes" in entry
 
 

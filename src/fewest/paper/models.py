@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Self
 
 import pandas as pd
+from sklearn.base import BaseEstimator, ClassifierMixin
 
 MODELS = ("GBDT", "L1LR", "L2LR", "MLP")
 # Clusters, and how much softer positively scored rows belong to them: the authors' settings per dataset.
@@ -56,6 +57,37 @@ def fit(kind: str, dataset: str, X: pd.DataFrame, y: Any, quick: bool = False) -
     encoder = _encoder(X).fit(X[y == 0])
     model = estimator(kind, dataset, quick).fit(encoder.transform(X), y)
     return make_pipeline(encoder, model)
+
+
+class PaperModel(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+    """One of the paper's models as an estimator of raw rows with labels 0 and 1.
+
+    Examples
+    --------
+    >>> from fewest.paper.data import load_split
+    >>> rows = load_split("german", 0)
+    >>> PaperModel("L2LR", "german").fit(rows.X_train, rows.y_train).score(rows.X_test, rows.y_test) > 0.7
+    True
+    """
+
+    def __init__(self, kind: str, dataset: str, quick: bool = False) -> None:
+        self.kind = kind
+        self.dataset = dataset
+        self.quick = quick
+
+    def fit(self, X: pd.DataFrame, y: Any) -> Self:
+        """Fit encoder and model."""
+        self.pipeline_ = fit(self.kind, self.dataset, X, y, self.quick)
+        self.classes_ = self.pipeline_.classes_
+        return self
+
+    def predict_proba(self, X: pd.DataFrame) -> Any:
+        """Chances of both classes (n, 2)."""
+        return self.pipeline_.predict_proba(X)
+
+    def predict(self, X: pd.DataFrame) -> Any:
+        """Label of each row (n,)."""
+        return self.pipeline_.predict(X)
 
 
 def _encoder(X: pd.DataFrame) -> Any:

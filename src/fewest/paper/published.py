@@ -76,3 +76,56 @@ def _pair(text: str) -> Printed:
     """``mean sd``, or a mean alone."""
     mean, *sd = map(float, text.split())
     return Printed(mean, sd[0] if sd else math.nan)
+
+
+# Table "Training Dataset Sizes": observations, features before and after encoding.
+_SIZE_ROWS = {
+    "compas": (6_907, 7, 7),
+    "adult": (32_561, 14, 107),
+    "mimic": (48_786, 14, 14),
+    "diabetes": (101_766, 33, 101),
+    "german": (1_000, 20, 59),
+    "fico": (10_459, 23, 23),
+    "headline": (41_752, 12, 17),
+}
+
+SIZES: Published = {
+    (dataset, "table"): {
+        name: Printed(float(size), math.nan) for name, size in zip(("rows", "features", "encoded"), sizes, strict=True)
+    }
+    for dataset, sizes in _SIZE_ROWS.items()
+}
+
+# Table "SEV- change by moving reference point closer to the decision boundary", FICO: mean SEV, then the share of cases
+# with at least 3, 6 and 10 features, in per cent.
+_SENSITIVITY_ROWS = {
+    "L2LR r": (2.76, 2.82, 0.0, 0.0),
+    "L2LR r'": (4.95, 89.23, 32.3, 0.0),
+    "L1LR r": (2.46, 1.00, 0.0, 0.0),
+    "L1LR r'": (4.57, 56.87, 21.27, 0.0),
+}
+
+SENSITIVITY: Published = {
+    ("fico", method): {
+        name: Printed(value, math.nan)
+        for name, value in zip(("sev", "at_least_3", "at_least_6", "at_least_10"), row, strict=True)
+    }
+    for method, row in _SENSITIVITY_ROWS.items()
+}
+
+
+def printed_training(table: str) -> Published:
+    """Figures of the tables allopt1, alloptc and expo.
+
+    Examples
+    --------
+    >>> str(printed_training("allopt1")[("fico", "LR")]["sev"])
+    '1.10 ± 0.10'
+    """
+    out: dict[tuple[str, str], dict[str, Printed]] = {}
+    with files("fewest.paper").joinpath("printed_training.csv").open(encoding="utf-8") as file:
+        for row in csv.DictReader(file):
+            if row["table"] == table:
+                figures = {name: text for name, text in row.items() if name not in ("table", "dataset", "method")}
+                out[row["dataset"], row["method"]] = {name: _pair(text) for name, text in figures.items() if text}
+    return out

@@ -177,9 +177,16 @@ def _rows(table: Table, lines: Iterable[Line], printed: Callable[[Printed], str]
             cell = line.cells[column.figure]
             row.append(_ours(cell, column.decimals))
             if column.figure in compared:
-                row += ["-", "-"] if cell.paper is None else [printed(cell.paper), _signed(cell.difference)]
+                row += ["-", "-"] if cell.paper is None else _compared(cell, cell.paper, column, printed)
         rows.append(row)
     return rows
+
+
+def _compared(cell: Cell, paper: Printed, column: Column, printed: Callable[[Printed], str]) -> list[str]:
+    """The paper's figure and the difference; whole numbers as such."""
+    if column.decimals == 0:
+        return [f"{paper.mean:,.0f}", "-" if math.isnan(cell.difference) else f"{round(cell.difference) + 0:+,}"]
+    return [printed(paper), _signed(cell.difference)]
 
 
 def _ours(cell: Cell, decimals: int) -> str:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 import pandas as pd
 
-from fewest.errors import MissingExtraError, UsageError
+from fewest.errors import UsageError
+from fewest.plots._display import Display
 
 if TYPE_CHECKING:
     from fewest.explainer import Explainer
@@ -18,7 +19,7 @@ QUANTILES = (0.0, 0.01, 0.05, 0.1, 0.25, 0.5)
 
 
 @dataclass
-class FloorDisplay:
+class FloorDisplay(Display):
     """Mean SEV and share NOT_CREDIBLE for several floors: a help to choose one.
 
     A floor is worth raising as long as the line stays flat and the bars stay low. The mean is over explained cases, so
@@ -29,11 +30,6 @@ class FloorDisplay:
     table : DataFrame
         One row per floor: ``quantile``, ``floor`` (log-density), ``mean_sev``, ``not_credible`` (share of the cases
         decided against), ``explained``, ``log_density`` (mean over explained cases).
-
-    Attributes
-    ----------
-    ax_, figure_
-        Set by `plot`.
 
     Examples
     --------
@@ -51,10 +47,6 @@ class FloorDisplay:
     >>> display.plot().ax_.get_xlabel()
     'floor (quantile of the accepted cases)'
     """
-
-    table: pd.DataFrame
-    ax_: Any = field(default=None, init=False, repr=False)
-    figure_: Any = field(default=None, init=False, repr=False)
 
     @classmethod
     def from_explainer(cls, explainer: Explainer, X: Any, quantiles: Sequence[float] = QUANTILES) -> Self:
@@ -93,10 +85,7 @@ class FloorDisplay:
             )
         return cls(pd.DataFrame(rows))
 
-    def plot(self, ax: Any = None) -> Self:
-        """Draw, into a new figure unless axes are given; returns itself."""
-        if ax is None:
-            ax = _axes()
+    def _draw(self, ax: Any) -> None:
         places = np.arange(len(self.table))
         share = ax.twinx()
         share.bar(places, self.table["not_credible"], width=0.6, color="0.85", edgecolor="0.5", label="not credible")
@@ -109,13 +98,3 @@ class FloorDisplay:
         ax.set_ylim(bottom=min(1.0, *self.table["mean_sev"].fillna(1.0)) - 0.1)
         ax.set_xlabel("floor (quantile of the accepted cases)")
         ax.set_ylabel("mean SEV of explained cases (line)")
-        self.ax_, self.figure_ = ax, ax.figure
-        return self
-
-
-def _axes() -> Any:
-    try:
-        import matplotlib.pyplot as plt
-    except ImportError as error:
-        raise MissingExtraError("plots need matplotlib", do='pip install "fewest[plots]"') from error
-    return plt.subplots()[1]

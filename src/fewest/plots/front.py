@@ -8,7 +8,8 @@ from typing import Any, Self
 import numpy as np
 import pandas as pd
 
-from fewest.errors import MissingExtraError, UsageError
+from fewest.errors import UsageError
+from fewest.plots._display import new_axes
 
 SMALLEST, LARGEST = 14.0, 260.0
 
@@ -55,7 +56,7 @@ class FrontDisplay:
     def plot(self, ax: Any = None) -> Self:
         """Draw, into a new figure unless axes are given; returns itself."""
         if ax is None:
-            ax = _axes()
+            ax = new_axes()
         drawn = self.front[self.front["mean_sev_t"].notna()]
         if len(drawn) == 0:
             raise UsageError("no tree of the set decides a case positive that can be turned", do="enlarge the set")
@@ -78,14 +79,6 @@ class FrontDisplay:
         ax.legend(loc="best", frameon=False)
         self.ax_, self.figure_ = ax, ax.figure
         return self
-
-
-def _axes() -> Any:
-    try:
-        import matplotlib.pyplot as plt
-    except ImportError as error:
-        raise MissingExtraError("plots need matplotlib", do='pip install "fewest[plots]"') from error
-    return plt.subplots()[1]
 
 
 def _sizes(trees: Any) -> Any:

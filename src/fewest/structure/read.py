@@ -17,6 +17,7 @@ from fewest.structure.boosted_lightgbm import read_lightgbm
 from fewest.structure.boosted_xgboost import read_xgboost
 from fewest.structure.combined import read_calibrated, read_voting
 from fewest.structure.hist_gradient import read_hist_gradient
+from fewest.structure.leaf_sums import read_leaf_sum
 from fewest.structure.linear import LINEAR, read_linear
 from fewest.structure.networks import read_mlp, read_torch
 from fewest.structure.neutral_trees import NEUTRAL, read_neutral
@@ -51,6 +52,7 @@ _READERS: dict[tuple[str, str], Reader] = {
     ("interpret", "ExplainableBoostingClassifier"): read_ebm,
     ("torch", "Sequential"): read_torch,
     **{("fewest", name): read_neutral for name in NEUTRAL},
+    ("fewest", "LeafSumClassifier"): read_leaf_sum,
 }
 _WRAPPERS = {
     "FrozenEstimator": "estimator",

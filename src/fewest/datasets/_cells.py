@@ -1,0 +1,153 @@
+"""From bytes to a typed table: cells as text first, so that nothing is guessed, then each column by its codebook."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import hashlib
+import io
+import zlib
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from fewest.datasets._books import Book, owner
+from fewest.errors import DataError
+
+GZIP = b"\x1f\x8b"
+
+
+class Read(NamedTuple):
+    """Bytes of a file, unpacked, and the sha256 of what lies on the disk."""
+
+    content: bytes
+    sha256: str
+
+
+def read_bytes(file: Path, book: Book) -> Read:
+    """A file, packed by gzip or not; refused where it is known to be another dataset, with other terms."""
+    try:
+        stored = file.read_bytes()
+        content = gzip.decompress(stored) if stored.startswith(GZIP) else stored
+    except (OSError, EOFError, zlib.error) as error:
+        raise DataError(f"{file} cannot be read: {error}", do=f"get it again: {book.get}") from error
+    sha256 = hashlib.sha256(stored).hexdigest()
+    other = owner(sha256) or owner(hashlib.sha256(content).hexdigest())
+    if other is not None and other is not book:
+        raise DataError(
+            f'{file} is not "{book.name}" but "{other.name}", which has other terms: {other.licence}',
+            do=f'load("{other.name}", path), or get the right file: {book.get}',
+        )
+    return Read(content, sha256)
+
+
+def read_cells(content: bytes, file: str, separator: str = ",", names: Sequence[str] | None = None) -> pd.DataFrame:
+    """All cells of a delimited file as text, blanks around them removed.
+
+    Parameters
+    ----------
+    content : bytes
+    file : str
+        Its name, for errors.
+    separator : str
+    names : sequence of str, optional
+        Names of the columns of a file without a heading.
+    """
+    do = "get the whole file again"
+    try:
+        text = content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise DataError(f"{file} is not a text file: {error.reason} at byte {error.start}", do=do) from error
+    if not text.strip():
+        raise DataError(f"{file} is empty", do=do)
+    width = _width(text, file, separator, names)
+    try:
+        cells = pd.read_csv(
+            io.StringIO(text), sep=separator, header=0 if names is None else None, names=names, dtype="str",
+            keep_default_na=False, skipinitialspace=True,
+        )  # fmt: skip
+    except ValueError as error:
+        raise DataError(f"{file} cannot be read as a table: {error}", do=do) from error
+    if len(cells) == 0 or cells.shape[1] != width:
+        raise DataError(f"{file} has no rows", do=do)
+    cells.columns = cells.columns.str.strip()
+    return cells.apply(lambda column: column.str.strip())
+
+
+def _width(text: str, file: str, separator: str, names: Sequence[str] | None) -> int:
+    """Number of fields; an error where a line has another number, which pandas would fill up or take for an index."""
+    lines = csv.reader(io.StringIO(text), delimiter=separator, skipinitialspace=True)
+    width = 0 if names is None else len(names)
+    try:
+        for row in lines:
+            width = width or len(row)
+            if row and len(row) != width:
+                raise DataError(
+                    f"{file}, line {lines.line_num}: {len(row)} fields where there should be {width}",
+                    do="get the whole file again",
+                )
+    except csv.Error as error:
+        raise DataError(f"{file}, line {lines.line_num}: {error}", do="get the whole file again") from error
+    return width
+
+
+def typed(cells: pd.DataFrame, columns: Sequence[Mapping[str, Any]], file: str) -> pd.DataFrame:
+    """The columns of a codebook, in its order: text as text, whole numbers as integers, empty cells missing."""
+    return pd.DataFrame({entry["name"]: _column(cells[entry["name"]], entry, file) for entry in columns})
+
+
+def refuse_missing(columns: Sequence[str], file: str, hint: str = "") -> None:
+    """An error that names the columns a file lacks, if it lacks any."""
+    if columns:
+        raise DataError(f"{file} lacks {len(columns)} columns: {', '.join(columns)}", do=hint or "get the whole file")
+
+
+def _column(cells: pd.Series[Any], entry: Mapping[str, Any], file: str) -> pd.Series[Any]:
+    empty = cells == ""
+    if is_text(entry):
+        if "levels" in entry:
+            _refuse(~empty & ~cells.isin(entry["levels"]), cells, file, "is not one of the known levels")
+        return cells.mask(empty)
+    numbers = pd.to_numeric(cells.mask(empty), errors="coerce").astype(float)
+    _refuse(~empty & ~np.isfinite(numbers), cells, file, "is not a number")
+    if "levels" in entry:
+        _refuse(~empty & ~numbers.isin(entry["levels"]), cells, file, "is not one of the known levels")
+    whole = not empty.any() and bool((numbers % 1 == 0).all())
+    return numbers.astype(np.int64) if whole else numbers
+
+
+def _refuse(strange: pd.Series[Any], cells: pd.Series[Any], file: str, why: str) -> None:
+    if strange.any():
+        row = strange.idxmax()
+        raise DataError(f'{file}, row {row}, column "{cells.name}": {cells[row]!r} {why}', do="get the right file")
+
+
+def outcomes(
+    cells: pd.Series[Any], file: str, positive: Sequence[str] = ("1",), negative: Sequence[str] = ("0",)
+) -> npt.NDArray[np.int64]:
+    """1 where a cell says so and 0 where it says the opposite; an error where it says neither."""
+    _refuse(~cells.isin([*positive, *negative]), cells, file, f"is none of {', '.join((*positive, *negative))}")
+    return np.asarray(cells.isin(positive), dtype=np.int64)
+
+
+def is_text(entry: Mapping[str, Any]) -> bool:
+    """Whether a codebook entry is a column of text; codes without listed levels, such as ICD-9's, are text."""
+    levels = entry.get("levels")
+    return isinstance(levels[0], str) if levels else entry["type"] == "categorical"
+
+
+def digest(X: pd.DataFrame, y: npt.NDArray[np.int64]) -> str:
+    """A checksum of what a table says, whatever file it came in."""
+    told = hashlib.sha256()
+    for name, column in X.items():
+        told.update(f"{name}\n".encode())
+        if pd.api.types.is_numeric_dtype(column.dtype):
+            told.update(column.to_numpy(dtype="<f8", na_value=np.nan).tobytes())
+        else:
+            told.update("\n".join(column.fillna("").tolist()).encode())
+    told.update(y.astype("<i8").tobytes())
+    return told.hexdigest()

@@ -1,0 +1,61 @@
+"""What the displays share: a table, axes, and marks that can be told apart without colour."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, Self
+
+import pandas as pd
+
+from fewest.errors import MissingExtraError
+
+MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<", ">", "h")
+LINES = ("-", "--", "-.", ":")
+HATCHES = ("", "///", "...", "xxx", "---", "ooo")
+SHADES = ("white", "0.75", "0.45", "0.1")
+
+
+@dataclass
+class Display:
+    """A table that can be drawn; `plot` sets ``ax_`` and ``figure_``.
+
+    Parameters
+    ----------
+    table : DataFrame
+        The numbers that are drawn.
+    """
+
+    table: pd.DataFrame
+    ax_: Any = field(default=None, init=False, repr=False)
+    figure_: Any = field(default=None, init=False, repr=False)
+
+    def plot(self, ax: Any = None) -> Self:
+        """Draw, into a new figure unless axes are given; returns itself."""
+        if ax is None:
+            ax = new_axes()
+        self._draw(ax)
+        self.ax_, self.figure_ = ax, ax.figure
+        return self
+
+    def _draw(self, ax: Any) -> None:
+        """Draw into axes; each display does this in its own way."""
+        raise NotImplementedError(type(self).__name__)
+
+
+def new_axes() -> Any:
+    """Axes in a figure of their own."""
+    try:
+        import matplotlib.pyplot as plt
+    except ImportError as error:
+        raise MissingExtraError("plots need matplotlib", do='pip install "fewest[plots]"') from error
+    return plt.subplots()[1]
+
+
+def shade(number: int) -> str:
+    """Grey of the number-th kind, light ones first."""
+    return SHADES[number % len(SHADES)]
+
+
+def ink(face: str) -> str:
+    """What can be read on a grey."""
+    return "black" if face == "white" or float(face) > 0.5 else "white"

@@ -1,0 +1,97 @@
+"""The work on one part: rows in, two files and their figures out. The same in this process and in a worker."""
+
+from __future__ import annotations
+
+import time
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from fewest.answers import Answers
+from fewest.errors import DataError, FewestWarning, ModelError, TimeLimitError
+from fewest.explainer import Explainer
+from fewest.explanations import Explanations
+from fewest.scale.cases import Cases, RawPart, within
+from fewest.scale.folder import write_part
+from fewest.scale.tables import Answered, as_lines, as_parquet, certificates
+
+
+@dataclass(frozen=True)
+class Work:
+    """Everything that answering a part takes; it can be sent to another process.
+
+    Attributes
+    ----------
+    explainer : Explainer
+    cases : Cases
+    head : (n, columns)
+        The rows on which the model's inside is tried: the same ones for every part, so that answers hang on nothing
+        else.
+    folder : Path
+    kind : str
+        ``parquet`` or ``jsonl``.
+    chunk_rows : int
+        Rows that are explained at once.
+    alternatives : int
+    """
+
+    explainer: Explainer
+    cases: Cases
+    head: pd.DataFrame
+    folder: Path
+    kind: str
+    chunk_rows: int
+    alternatives: int = 0
+
+    def ready(self) -> None:
+        """Look inside the model, at the head of the data."""
+        self.explainer.look_inside(self.head)
+
+    def do(self, part: RawPart, deadline: float = np.inf) -> dict[str, Any]:
+        """Explain the rows of a part and write its files; what the journal says of them."""
+        frame = self.cases.typed(part)
+        answered = Answered.read(self._explain(frame, deadline), part.first)
+        table = as_parquet(answered) if self.kind == "parquet" else as_lines(answered)
+        files = write_part(self.folder, part.number, self.kind, table, certificates(answered))
+        return {"first": part.first, "rows": len(answered), **files, **answered.tally()}
+
+    def _explain(self, frame: pd.DataFrame, deadline: float) -> Explanations:
+        answers, out = Answers.blank(len(frame), len(self.explainer.schema)), None
+        for first in range(0, len(frame), self.chunk_rows):
+            left = deadline - time.monotonic()
+            if left <= 0:
+                raise out_of_time()
+            chunk = frame.iloc[first : first + self.chunk_rows]
+            with _placed(chunk):
+                out = self.explainer.explain(
+                    chunk, alternatives=self.alternatives, time_limit=left if np.isfinite(left) else None
+                )
+            answers.put(np.arange(first, first + len(chunk)), out.answers)
+        # Answers that were cut short by the clock are worth nothing here: they would be others next time.
+        if time.monotonic() >= deadline or out is None:
+            raise out_of_time()
+        return replace(out, frame=frame, answers=answers)
+
+
+def out_of_time() -> TimeLimitError:
+    """The end of a run that can be gone on with."""
+    return TimeLimitError(
+        "the time limit was reached before all rows were done", do="run the same command again: what was done is kept"
+    )
+
+
+@contextmanager
+def _placed(frame: pd.DataFrame) -> Iterator[None]:
+    """Say in which rows of the data something went wrong; warnings were given once, for the head."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", FewestWarning)
+            yield
+    except (DataError, ModelError) as error:
+        raise type(error)(f"{within(frame)}: {error.message}", error.do) from error

@@ -1,0 +1,34 @@
+"""The page about datasets says what is true."""
+
+import doctest
+import re
+from pathlib import Path
+
+import pytest
+
+from fewest.datasets import book, names
+
+PAGE = Path(__file__).parents[2] / "docs" / "datasets.md"
+
+
+def run(source: str) -> doctest.TestResults:
+    test = doctest.DocTestParser().get_doctest(source, {}, "datasets.md", "datasets.md", 0)
+    return doctest.DocTestRunner(optionflags=doctest.NORMALIZE_WHITESPACE).run(test, out=lambda text: None)
+
+
+def test_the_blocks_print_what_they_show() -> None:
+    (block,) = re.findall(r"^```pycon\n(.*?)^```$", PAGE.read_text(), flags=re.S | re.M)
+    done = run(block)
+    assert (done.failed, done.attempted) == (0, 6)
+    assert run(block.replace("1,000 rows", "999 rows")).failed == 1  # negative control
+
+
+@pytest.mark.parametrize("name", names())
+def test_the_table_has_the_sizes_and_files_of_the_codebook(name: str) -> None:
+    line = next(line for line in PAGE.read_text().splitlines() if line.startswith(f"| `{name}` |"))
+    known = book(name)
+    _, _, files, rows, features, positives, *_ = (cell.strip() for cell in line.split("|"))
+    assert re.findall(r"`([^`]+)`", files) == list(known.files)
+    assert rows.split()[0] == f"{known.rows:,}"
+    assert features == str(len(known.columns))
+    assert positives == ("" if known.positives is None else f"{known.positives:,}")
