@@ -17,7 +17,7 @@ from fewest.errors import DataError, FewestWarning, UsageError
 from fewest.estimators import LabelsError
 from fewest.training import AllOptClassifier, AllOptSearchCV
 from fewest.training._choice import mark, point
-from fewest.training._path import Stop, Tally
+from fewest.training._path import Path, Stop, Tally
 from fewest.training._session import Session
 
 pytest.importorskip("torch")
@@ -294,3 +294,63 @@ def test_a_front_without_a_model_says_so() -> None:
 @parametrize_with_checks([AllOptSearchCV(LINEAR, c1=(0.5,), validation=0.5)])
 def test_scikit_learns_checks_pass(estimator: Any, check: Any) -> None:
     assert check(estimator) is None
+
+
+class Coin:
+    """A model that gives everybody the same chance, or knows the labels by heart."""
+
+    def __init__(self, chance: float = 0.4) -> None:
+        self.chance = chance
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        return {"chance": self.chance}
+
+    def set_params(self, **changes: Any) -> Coin:
+        self.chance = changes["chance"]
+        return self
+
+    def fit(self, X: Any, y: Any) -> Coin:
+        return self
+
+    def predict_proba(self, X: Any) -> Any:
+        return np.tile([1 - self.chance, self.chance], (len(X), 1))
+
+
+def test_a_baseline_is_what_the_tolerance_is_counted_from() -> None:
+    """A coin is easily reached by every stop, so that the sparsest of all is chosen; the best stop is not."""
+    free = searched(baseline=Coin(), tolerance=0.0)
+    assert free.baseline_ is not None
+    assert free.baseline_["roc_auc"] == 0.5
+    reached = free.front_[(free.front_["roc_auc"] >= 0.5) & (free.front_["accuracy"] >= free.baseline_["accuracy"])]
+    assert free.front_["mean_sev"][free.front_["chosen"]].iloc[0] == reached["mean_sev"].min()
+    assert free.front_["within"].sum() > searched(tolerance=0.0).front_["within"].sum()
+
+
+def test_the_start_of_the_path_can_be_the_baseline() -> None:
+    found = searched(baseline="start")
+    assert found.baseline_ == {name: found.front_[name].iloc[0] for name in ("roc_auc", "accuracy")}
+    with pytest.raises(UsageError, match="baseline is 'end'"):
+        searched(baseline="end")
+
+
+def test_the_start_is_kept_as_a_model() -> None:
+    found = searched()
+    alone = clone(found.estimator).set_params(epochs=0).fit(X, Y)
+    assert np.array_equal(found.start_.predict_proba(alone._read_rows(X)), alone.predict_proba(X))
+
+
+def test_sev_that_need_not_be_exact_counts_one_or_two() -> None:
+    exact, rough = (searched(exact=how).front_ for how in (True, False))
+    assert np.allclose(exact["share_one"], rough["share_one"])
+    assert np.allclose(rough["mean_sev"], 2 - rough["share_one"])
+    assert (rough["mean_sev"] <= exact["mean_sev"] + 1e-12).all()
+
+
+def test_a_model_that_went_astray_on_all_rows_is_not_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = searched(tolerance=1.0, measures=["roc_auc"])
+    assert found.best_c1_ > 0
+    monkeypatch.setattr(Path, "accuracy", lambda path: -1.0)
+    back = searched(tolerance=1.0, measures=["roc_auc"])
+    assert back.best_c1_ == 0
+    start = back.start_.predict_proba(back.best_estimator_._read_rows(X))
+    assert np.array_equal(back.predict_proba(X), start)

@@ -16,11 +16,12 @@ def rows(only: list[str] | None = None, quick: bool = False) -> Iterator[Row]:
     """Rows of the workloads, one after the other."""
     from fewest.benchmarking.files import files_boosted, files_linear
     from fewest.benchmarking.growth import growth
+    from fewest.benchmarking.training import training
     from fewest.benchmarking.trees import tree_million
     from fewest.benchmarking.workloads import QUICK, WORKLOADS
 
     workloads = {**WORKLOADS, "growth": growth, "trees": tree_million,
-                 "files-linear": files_linear, "files-boosted": files_boosted}  # fmt: skip
+                 "files-linear": files_linear, "files-boosted": files_boosted, "training": training}  # fmt: skip
     unknown = set(only or ()) - set(workloads)
     if unknown:
         raise UsageError(f"there is no workload {sorted(unknown)[0]!r}", do=f"choose from {', '.join(workloads)}")

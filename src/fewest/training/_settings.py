@@ -58,6 +58,8 @@ def check_settings(estimator: Any) -> None:
     _one_of("schedule", estimator.schedule, SCHEDULES)
     for name in ("l2", *estimator.weights):
         _at_least(name, getattr(estimator, name), 0.0)
+    if getattr(estimator, "distil", 0.0) > 1.0:
+        raise UsageError(f"distil is {estimator.distil}", do="choose a share from 0 to 1")
     for name in ("batch_size", "knots"):
         _at_least(name, getattr(estimator, name), 2 if name == "knots" else 1)
     _at_least("epochs", estimator.epochs, 0)
