@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 import warnings
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
@@ -69,7 +70,7 @@ OWN: dict[tuple[str, str], dict[str, Any]] = {
 
 
 @dataclass(frozen=True)
-class AllOptTable:
+class AllOptTable(ABC):
     """What the two tables share.
 
     Parameters
@@ -129,9 +130,9 @@ class AllOptTable:
             "layout": 2,
         }
 
+    @abstractmethod
     def recipe(self, dataset: str) -> Any:
         """Where references come from."""
-        raise NotImplementedError
 
     def cells(self, dataset: str, split: int, tell: Tell) -> list[Record]:
         """Fit and train the models on one split, and explain both."""

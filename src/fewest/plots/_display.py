@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
 from typing import Any, Self
 
@@ -16,7 +17,7 @@ SHADES = ("white", "0.75", "0.45", "0.1")
 
 
 @dataclass
-class Display:
+class Display(ABC):
     """A table that can be drawn; `plot` sets ``ax_`` and ``figure_``.
 
     Parameters
@@ -37,9 +38,9 @@ class Display:
         self.ax_, self.figure_ = ax, ax.figure
         return self
 
+    @abstractmethod
     def _draw(self, ax: Any) -> None:
         """Draw into axes; each display does this in its own way."""
-        raise NotImplementedError(type(self).__name__)
 
 
 def new_axes() -> Any:

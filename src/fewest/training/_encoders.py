@@ -37,7 +37,7 @@ def make_encoder(word: str, schema: Schema, frame: pd.DataFrame, knots: int) -> 
     >>> frame = pd.DataFrame({"age": [20, 30, 40, 50], "job": ["none", "clerk", "none", "none"]})
     >>> encoder = make_encoder("curves", Schema.infer(frame), frame, knots=3).fit(frame)
     >>> encoder.transform(frame.iloc[:2]).round(2).tolist()
-    [[1.0, 0.0, 0.0, 0.0, 1.0], [0.33, 0.67, 0.0, 1.0, 0.0]]
+    [[1.0, 0.0, 0.0, 0.0, 1.0], [0.5, 0.5, 0.0, 1.0, 0.0]]
     """
     from sklearn.compose import ColumnTransformer
     from sklearn.preprocessing import OneHotEncoder, StandardScaler

@@ -97,9 +97,6 @@ class FidelityTerm:
         self.spread = spread
         self.source = torch.Generator().manual_seed(random_state)
 
-    def start_epoch(self, epoch: int) -> None:
-        """Nothing is kept from epoch to epoch."""
-
     def __call__(self, head: Head, batch: Batch) -> Any:
         """Value on a batch, on samples drawn for it."""
         if self.regularizer == "1d":

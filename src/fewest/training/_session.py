@@ -120,7 +120,7 @@ class Session:
     def run(self, phase: str, epochs: int, term: Term | None = None) -> None:
         """Go through a phase."""
         self.term = term
-        self.trainer.run(phase, epochs, term)
+        self.trainer.run(phase, epochs, term, term.start_epoch if isinstance(term, AllOptTerm) else None)
 
     def soften(self, share: float) -> None:
         """From now on aim at labels and, by this share, at the chances that the model gives now; only once."""

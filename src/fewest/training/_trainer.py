@@ -39,10 +39,6 @@ class Term(Protocol):
         """Its value on a batch."""
         ...
 
-    def start_epoch(self, epoch: int) -> None:
-        """Called before every epoch of the phase; epochs count from 0."""
-        ...
-
 
 class Epoch(NamedTuple):
     """What one pass over the rows came to.
@@ -115,15 +111,27 @@ class Trainer:
         count = 0 if self.schedule.patience is None else max(1, int(n * self.schedule.validation_fraction))
         return order[count:].to(self.rows.device), order[:count].to(self.rows.device)
 
-    def run(self, phase: str, epochs: int, term: Term | None = None) -> None:
-        """Train for some epochs; with early stopping, keep the best of them by the loss on the rows held out."""
+    def run(
+        self, phase: str, epochs: int, term: Term | None = None, before: Callable[[int], None] | None = None
+    ) -> None:
+        """Train for some epochs; with early stopping, keep the best of them by the loss on the rows held out.
+
+        Parameters
+        ----------
+        phase : str
+        epochs : int
+        term : Term, optional
+            Added to the cross-entropy.
+        before : callable, optional
+            Called with the number of each epoch, from 0 on, before it begins.
+        """
         import torch
 
         optimizer = torch.optim.Adam(self.head.parameters, lr=self.schedule.learning_rate)
         best, waited, kept = np.inf, 0, None
         for epoch in range(epochs):
-            if term is not None:
-                term.start_epoch(epoch)
+            if before is not None:
+                before(epoch)
             self.on_epoch(self._epoch(phase, optimizer, epoch / epochs, 1.0 / epochs, term))
             if self.schedule.patience is None:
                 continue

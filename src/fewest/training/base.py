@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -17,7 +18,7 @@ from fewest.training._settings import WARM_UP, check_settings, find_torch
 Model = Literal["logistic", "mlp", "boosted"]
 
 
-class TrainedClassifier(TableClassifier):
+class TrainedClassifier(TableClassifier, ABC):
     """A classifier trained by gradient descent; sub-classes say in `_phases` what is added to the cross-entropy.
 
     Attributes
@@ -73,9 +74,9 @@ class TrainedClassifier(TableClassifier):
             return self.warmup_epochs
         return 0 if self.model == "boosted" else WARM_UP
 
+    @abstractmethod
     def _phases(self, session: Session) -> None:
         """What follows the warm-up."""
-        raise NotImplementedError
 
     def _finish(self, session: Session, diary: Diary) -> None:
         """Keep what was trained."""
