@@ -267,7 +267,8 @@ def test_an_error_in_a_worker_is_the_error_of_the_run(subject: Any, tmp_path: Pa
         explain_files(subject.explainer, tmp_path / "cases.csv", tmp_path / "run", jobs=2, **PARTS)
     assert caught.value.do is not None
     assert not list((tmp_path / "run").glob(".*"))
-    assert (tmp_path / "run" / "part-00000.parquet").exists()
+    # Which parts were done by then hangs on which worker was ready first.
+    assert list((tmp_path / "run").glob("part-*.parquet"))
 
 
 def test_a_journal_that_cannot_be_read_is_named(subject: Any, tmp_path: Path) -> None:
