@@ -2,7 +2,7 @@
 
     python benchmarks/training_page.py FOLDER [DATA]
 
-For every line that misses the paper's mean SEV, the front of accuracy against SEV is walked once more on split 0.
+`benchmarks/training_devices.py > FOLDER/devices.txt` adds epoch times. For every line that misses the paper's mean SEV, the front of accuracy against SEV is walked once more on split 0.
 """
 
 from __future__ import annotations
@@ -39,6 +39,11 @@ def main(folder: str, data: str | None) -> None:
     expo = Path(folder, "expo.md")
     if expo.is_file():
         parts.append(expo.read_text(encoding="utf-8").replace("# ", "## ", 1))
+    devices = Path(folder, "devices.txt")
+    if devices.is_file():
+        said = devices.read_text(encoding="utf-8")
+        how = "`benchmarks/training_devices.py`, both in one run:"
+        parts.append(f"## Processor and graphics card\n\n{how}\n\n```text\n{said}```\n")
     PAGE.write_text("\n".join(parts), encoding="utf-8")
 
 

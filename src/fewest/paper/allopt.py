@@ -171,7 +171,8 @@ class AllOptTable(ABC):
         if base == "GBDT":
             settings["booster"] = estimator("GBDT", dataset, self.quick)
         if self.quick:
-            settings |= {"warmup_epochs": min(2, settings["warmup_epochs"]), "epochs": 1, "hidden": (8,)}
+            settings |= {"warmup_epochs": min(10, settings["warmup_epochs"]), "epochs": 2, "hidden": (8,)}
+            settings["learning_rate"] = 0.05  # few steps, so large ones
         return AllOptSearchCV(
             AllOptClassifier(**settings),
             c1=(0.4, 3.2) if self.quick else walk.c1,
