@@ -2,7 +2,8 @@
 
     python benchmarks/training_page.py FOLDER [DATA]
 
-`benchmarks/training_devices.py > FOLDER/devices.txt` adds epoch times. For every line that misses the paper's mean SEV, the front of accuracy against SEV is walked once more on split 0.
+`benchmarks/training_devices.py > FOLDER/devices.txt` adds epoch times. For every line that misses the paper's mean SEV,
+the front of accuracy against SEV is walked once more on split 0.
 """
 
 from __future__ import annotations
