@@ -1,6 +1,6 @@
 """Writes docs/benchmarks/training.md from what `fewest paper table allopt1 | alloptc | expo --out FOLDER` measured.
 
-    python benchmarks/training_page.py FOLDER [DATA]
+    python benchmarks/training_page.py FOLDER [DATA | --no-fronts]
 
 `benchmarks/training_devices.py > FOLDER/devices.txt` adds epoch times. For every line that misses the paper's mean SEV,
 the front of accuracy against SEV is walked once more on split 0.
@@ -20,6 +20,7 @@ from fewest.paper.data import load_split
 
 PAGE = Path(__file__).parents[1] / "docs" / "benchmarks" / "training.md"
 ALLOWED = 0.01
+NO_FRONTS = "--no-fronts"
 HALF_A_DIGIT = 0.005  # the paper prints two decimals
 Line = dict[str, Any]
 
@@ -30,13 +31,16 @@ def main(folder: str, data: str | None) -> None:
         "# Models that need few reasons: before, after, and the paper\n",
         "Written by `benchmarks/training_page.py` from what `fewest paper table allopt1 | alloptc | expo` measured. "
         "*Before* is the paper's model of the same kind on the same splits; differences are on test rows, SEV is "
-        "exact, on each model's own test positives.\n",
+        "exact, on each model's own test positives. The units measured are in `docs/benchmarks/units`; the same command "
+        "with `--out` there goes on from them.\n",
     ]
     for name, title in (("allopt1", "All-Opt-1"), ("alloptc", "All-Opt-cluster")):
         document = Path(folder, f"{name}.json")
         if document.is_file():
             lines = json.loads(document.read_text(encoding="utf-8"))["lines"]
-            parts += [f"## {title}\n", *verdicts(lines), "", *fronts(name, lines, data)]
+            parts += [f"## {title}\n", *verdicts(lines), ""]
+            if data != NO_FRONTS:
+                parts += fronts(name, lines, data)
     expo = Path(folder, "expo.md")
     if expo.is_file():
         parts.append(expo.read_text(encoding="utf-8").replace("# ", "## ", 1))
