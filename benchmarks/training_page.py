@@ -31,8 +31,8 @@ def main(folder: str, data: str | None) -> None:
         "# Models that need few reasons: before, after, and the paper\n",
         "Written by `benchmarks/training_page.py` from what `fewest paper table allopt1 | alloptc | expo` measured. "
         "*Before* is the paper's model of the same kind on the same splits; differences are on test rows, SEV is "
-        "exact, on each model's own test positives. The units measured are in `docs/benchmarks/units`; the same command "
-        "with `--out` there goes on from them.\n",
+        "exact, on each model's own test positives. The units measured are in `docs/benchmarks/units`; the same "
+        "command with `--out` there goes on from them.\n",
     ]
     for name, title in (("allopt1", "All-Opt-1"), ("alloptc", "All-Opt-cluster")):
         document = Path(folder, f"{name}.json")
