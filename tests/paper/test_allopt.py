@@ -13,6 +13,7 @@ from fewest.paper import find
 from fewest.paper.allopt import KINDS, WALKS, AllOpt1Table
 from fewest.paper.data import load_split
 from fewest.paper.measures import CASES
+from fewest.paper.models import PaperModel
 from fewest.paper.published import printed_training
 
 pytest.importorskip("torch")
@@ -30,6 +31,14 @@ def test_a_quick_unit_has_a_record_per_method_and_is_the_same_again(name: str, l
         steady = {key for key in first.figures if not re.search("seconds|times|milli", key)}
         assert all(np.array_equal(first.figures[key], second.figures[key], equal_nan=True) for key in steady)
         assert 0.3 < first.figures["test_accuracy"] <= 1
+
+
+def test_a_larger_booster_is_measured_against_the_papers() -> None:
+    larger, own = (find(name).search("headline", "GBDT") for name in ("allopt1", "alloptc"))
+    assert (larger.estimator.booster.max_depth, own.estimator.booster.max_depth) == (5, 3)
+    assert isinstance(larger.baseline, PaperModel)
+    assert larger.baseline.kind == "GBDT"
+    assert own.baseline == "start"
 
 
 def test_sev_is_of_the_trained_models_own_test_positives() -> None:

@@ -22,7 +22,7 @@ DataDir = Annotated[Path | None, typer.Option(help="Folder with the data. Defaul
 Jobs = Annotated[int, typer.Option(min=1, help="Splits measured at a time.")]
 Quick = Annotated[bool, typer.Option("--quick", help="Fewer rows and settings: does it run?")]
 Run = Annotated[Path, typer.Option(help="Folder for results; a stopped run goes on from there.")]
-SPLITS = "First so many splits. Default: 10, but 3 of Diabetes; quick: 1."
+SPLITS = "First so many splits. Default: 10, but 3 of Diabetes and of expo; quick: 1."
 
 
 @app.command("list")

@@ -67,6 +67,20 @@ OWN: dict[tuple[str, str], dict[str, Any]] = {
     ("fico", "MLP"): {"warmup_epochs": 15, "l2": 0.001},
     ("german", "MLP"): {"warmup_epochs": 15, "epochs": 5, "l2": 0.003},
 }
+# With one reference for all, which is further from most of them, also longer phases and more trees.
+_PATIENT = {"batch_size": 256, "queries_per_step": 128}
+OWN_SINGLE: dict[tuple[str, str], dict[str, Any]] = {
+    **OWN,
+    ("fico", "MLP"): {**OWN["fico", "MLP"], "epochs": 16},
+    ("headline", "GBDT"): {
+        **_PATIENT,
+        "distil": 0.5,
+        "l2": 0.001,
+        "epochs": 12,
+        "booster": {"n_estimators": 300, "max_depth": 5, "subsample": 0.7, "learning_rate": 0.05},
+    },
+    ("headline", "MLP"): {**_PATIENT, "warmup_epochs": 40, "epochs": 20, "l2": 0.0003},
+}
 
 
 @dataclass(frozen=True)
@@ -109,10 +123,13 @@ class AllOptTable(ABC):
         "within 0.01 (Adult, Diabetes: 0.0075) of the model before, fitted on the same rows. Training time counts the "
         "choice.",
         "LR is a sum of piecewise linear curves (German: straight lines); LR linear has one coefficient per number, as "
-        "in the paper. For GBDT the model before is the booster whose leaf values are re-learned.",
+        "in the paper. For GBDT the model before is the booster whose leaf values are re-learned; on Headline "
+        "All-Opt-1 re-learns those of a larger one (300 trees of depth 5), and before is the paper's.",
         "The paper's figures are from a trainer that takes one step per epoch and replaces one feature only where "
         "there are clusters: see docs/benchmarks/differences.md.",
     )
+
+    own: ClassVar[Mapping[tuple[str, str], Mapping[str, Any]]] = OWN
 
     folder: str | Path | None = None
     quick: bool = False
@@ -122,7 +139,7 @@ class AllOptTable(ABC):
         walk = WALKS[dataset]
         return {
             "kinds": {name: list(KINDS[name]) for name in self.methods},
-            "own": {name: OWN.get((dataset, name), {}) for name in self.methods},
+            "own": {name: self.own.get((dataset, name), {}) for name in self.methods},
             "walk": [walk.c1, walk.validation, walk.common],
             "tolerance": walk.tolerance,
             "clusters": [*CLUSTERS[dataset], CLUSTERED],
@@ -149,8 +166,9 @@ class AllOptTable(ABC):
             tell(f"    {dataset}, split {split}: {name}")
             search, seconds = _timed(self.search(dataset, name), rows)
             if base not in before:
-                # The booster is the start of its own path; fitting it once more would tell nothing new.
-                model = search.start_ if base == "GBDT" else fit(base, dataset, rows.X_train, rows.y_train, self.quick)
+                # A path's own start need not be fitted once more.
+                own = search.baseline == "start"
+                model = search.start_ if own else fit(base, dataset, rows.X_train, rows.y_train, self.quick)
                 before[base] = _figures(model, recipe, rows, densities)
             figures = {
                 **_figures(search, search.references_, rows, densities),
@@ -166,10 +184,13 @@ class AllOptTable(ABC):
         from fewest.training import AllOptClassifier, AllOptSearchCV
 
         (base, what), walk = KINDS[name], WALKS[dataset]
-        settings = {"schedule": "cosine", **walk.common, **what, **OWN.get((dataset, name), {})}
+        settings = {"schedule": "cosine", **walk.common, **what, **self.own.get((dataset, name), {})}
         settings |= {"references": self.recipe(dataset), "positive": 1, "device": "cpu"}
+        larger = settings.pop("booster", None)
         if base == "GBDT":
             settings["booster"] = estimator("GBDT", dataset, self.quick)
+            if larger and not self.quick:
+                settings["booster"].set_params(**larger)
         if self.quick:
             settings |= {"warmup_epochs": min(10, settings["warmup_epochs"]), "epochs": 2, "hidden": (8,)}
             settings["learning_rate"] = 0.05  # few steps, so large ones
@@ -179,8 +200,8 @@ class AllOptTable(ABC):
             tolerance=walk.tolerance,
             validation=0.25 if self.quick else walk.validation,
             exact=False,
-            # The booster is the start of its own path: it need not be fitted twice.
-            baseline="start" if base == "GBDT" else PaperModel(base, dataset, self.quick),
+            # The paper's booster is the start of its own path: it need not be fitted twice.
+            baseline="start" if base == "GBDT" and not larger else PaperModel(base, dataset, self.quick),
         )
 
 
@@ -197,6 +218,7 @@ class AllOpt1Table(AllOptTable):
     stored_as: ClassVar[str] = "allopt1"
     title: ClassVar[str] = "The model performance for All-Opt-1"
     published: ClassVar[Published] = printed_training("allopt1")
+    own: ClassVar[Mapping[tuple[str, str], Mapping[str, Any]]] = OWN_SINGLE
 
     def recipe(self, dataset: str) -> Any:
         """The mean of the negatives, whatever the model thinks of it."""
