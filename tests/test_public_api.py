@@ -9,7 +9,7 @@ import fewest as fw
 NAMES = {
     "AtMost", "Change", "Constraints", "Decision", "Explainer", "Explanation", "Explanations", "Feature", "FewestError",
     "FewestWarning", "Forbidden", "Immutable", "Implies", "Linked", "OneOf", "Only", "Proof", "Range", "Schema",
-    "Status", "credibility", "rashomon", "references", "trees",
+    "Status", "credibility", "load", "rashomon", "references", "trees",
 }  # fmt: skip
 
 

@@ -17,9 +17,14 @@ inner = partial(njit, nogil=True, no_cpython_wrapper=True, no_cfunc_wrapper=True
 
 @cache
 def _digest() -> str:
-    """Fingerprint of the sources that compiled entries are built from: every private module."""
-    files = sorted(Path(__file__).parent.rglob("_*.py"))
-    return sha256(b"".join(file.read_bytes() for file in files)).hexdigest()
+    """Fingerprint of the sources that compiled entries are built from: modules with such, and the private ones beside.
+
+    Constants of private modules are frozen into compiled code, so these count too.
+    """
+    sources = {file: file.read_bytes() for file in sorted(Path(__file__).parent.rglob("*.py"))}
+    compiled = {file for file, source in sources.items() if b"from fewest.compiled import" in source}
+    beside = {file for file in sources if file.name.startswith("_") and file.parent in {one.parent for one in compiled}}
+    return sha256(b"".join(sources[file] for file in sorted(compiled | beside))).hexdigest()
 
 
 def entry(function: Callable[..., Any]) -> Callable[..., Any]:

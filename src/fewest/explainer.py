@@ -7,6 +7,8 @@ import time
 import warnings
 from collections.abc import Callable, Mapping
 from functools import partial
+from importlib import import_module
+from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
@@ -131,6 +133,23 @@ class Explainer:
         now.update(changes)
         return Explainer(now.pop("decision"), now.pop("references"), **now)  # type: ignore[arg-type]
 
+    def save(self, path: str | Path, *, training_rows: bool = False) -> None:
+        """Write the explainer as one file, ``NAME.fewest``, for `fewest.persistence.load`.
+
+        The file is a zip of JSON, arrays and the model as skops; reading it runs nothing. Neither training rows nor
+        the model's history are in it.
+
+        Parameters
+        ----------
+        path : path
+            Ends in ``.fewest``.
+        training_rows : bool
+            Whether the file may hold rows of people the model or the density was trained on. Without it, what is made
+            of such rows (nearest neighbours, support vectors) is refused.
+        """
+        # By name: files know how to build explainers, so the package of files is the one that imports the other.
+        import_module("fewest.persistence").save(self, path, training_rows)
+
     def _check_credibility(self) -> None:
         """Refuse a density of other features, and a question it has no answer to."""
         if self.credibility is None:
@@ -195,7 +214,9 @@ class Explainer:
         plus = self.direction == "plus"
         weighted = self._cost is not None
         seconds = time.monotonic() - began
-        return Explanations(frame, self.references, answers, strategies, plus, weighted, seconds, notes, self._reach)
+        return Explanations(
+            frame, self.references, answers, strategies, plus, weighted, seconds, notes, self._reach, asked=alternatives
+        )
 
     def _towards_points(self, frame: pd.DataFrame, deadline: float, alternatives: int) -> Work:
         """How to answer a part of the table by search between cases and references."""

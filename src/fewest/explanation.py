@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any
 
 import numpy as np
-import pandas as pd
+
+from fewest.wording import cell, listed, printable, show_name
+from fewest.wording import show as show
+from fewest.wording import show_score as show_score
 
 
 class Status(StrEnum):
@@ -44,7 +47,34 @@ class Change:
     after: Any
 
     def __str__(self) -> str:
-        return f"{self.feature} had been {show(self.after)} instead of {show(self.before)}"
+        return f"{show_name(self.feature)} had been {show(self.after)} instead of {show(self.before)}"
+
+
+@dataclass(frozen=True)
+class Fact:
+    """One feature of a case beside the typical case: what it is, what is typical, what would have turned it.
+
+    Attributes
+    ----------
+    feature : str
+        Its title.
+    case, reference : object
+        The values of the case and of the reference.
+    after : object
+        The value in the explanation: the reference's where it is changed, the case's elsewhere (SEV+: the other way).
+    changed : bool
+
+    Examples
+    --------
+    >>> Fact("duration_months", 48, 18, 18, True).after
+    18
+    """
+
+    feature: str
+    case: Any
+    reference: Any
+    after: Any
+    changed: bool
 
 
 @dataclass(frozen=True)
@@ -119,6 +149,10 @@ class Explanation:
         For the leaf of a tree: at least this share of the accepted cases is there (S / N-, Theorem 4.3).
     log_density : float or None
         How dense accepted cases lie where the changes lead, where a `Credibility` is set.
+    facts : tuple of Fact
+        All features in the order of the columns, where they are known; else empty.
+    asked : int or None
+        How many smallest sets were asked for at most; None where that is not known.
     """
 
     row: int
@@ -143,43 +177,47 @@ class Explanation:
     support: int | None = None
     credibility: float | None = None
     log_density: float | None = None
+    facts: tuple[Fact, ...] = ()
+    asked: int | None = None
+
+    @property
+    def all_listed(self) -> bool:
+        """Whether ``alternatives`` is known to hold every smallest set: fewer were found than asked for."""
+        return self.asked is not None and 0 < len(self.alternatives) < self.asked
 
     def __str__(self) -> str:
         return sentence(self)
 
+    def _repr_html_(self) -> str:
+        from fewest.drawing import CaseRow
+        from fewest.notebook import Card
 
-def show(value: Any) -> str:
-    """A value as the sentence prints it: text in quotes, numbers plain and exact.
-
-    Examples
-    --------
-    >>> show("no account"), show(48), show(0.5)
-    ("'no account'", '48', '0.5')
-    """
-    if isinstance(value, dict):
-        return "(" + ", ".join(f"{name} {show(part)}" for name, part in value.items()) + ")"
-    if isinstance(value, bool | np.bool_):
-        return "yes" if value else "no"
-    if isinstance(value, str):
-        return f"'{value}'"
-    if value is None or value is pd.NaT or (isinstance(value, float) and np.isnan(value)) or value is pd.NA:
-        return "missing"
-    if isinstance(value, pd.Timestamp):
-        return str(value.date()) if value == value.normalize() else str(value)
-    if isinstance(value, float | np.floating):
-        number = float(value)
-        return str(int(number)) if number.is_integer() and abs(number) < 1e15 else repr(number)
-    return str(value)
+        rows = [CaseRow(f.feature, cell(f.case), cell(f.reference), cell(f.after), f.changed) for f in self.facts]
+        proved = self.status == Status.EXPLAINED and self.proof.minimal
+        card = Card(sentence(self), proof_line(self), rows, proved)
+        if self.plus:
+            card = replace(card, headings=(*card.headings[:3], "Would have led to it"))
+        return card.html()
 
 
-def show_score(score: float, threshold: float, percent: bool) -> str:
-    """A score with as many decimals as it takes to stand on the right side of the threshold."""
-    factor, unit, first = (100.0, " %", 0) if percent else (1.0, "", 3)
-    for decimals in range(first, 16):
-        text = f"{score * factor:.{decimals}f}"
-        if (float(text) < threshold * factor) == (score < threshold):
-            break
-    return f"{text}{unit}"
+def proof_line(answer: Explanation) -> str:
+    """What was checked and what is proved, in one line; empty where there is no answer."""
+    parts = []
+    if answer.proof.verified and answer.score_after is not None:
+        before, after = (
+            show_score(score, answer.threshold, answer.shows_percent) for score in (answer.score, answer.score_after)
+        )
+        parts.append(f"Re-checked on the model ({printable(answer.positive)}: {before}, then {after}).")
+    if answer.proof.minimal and answer.status == Status.EXPLAINED:
+        less = "cheaper" if answer.weighted else "smaller"
+        parts.append(f"Proved: no {less} set does it ({answer.proof.strategy}, {answer.proof.nodes:,} nodes).")
+    if answer.alternatives:
+        count, known = len(answer.alternatives), "" if answer.all_listed else " listed"
+        parts.append(f"{count} set{'s' if count != 1 else ''} of this size{known}.")
+    if answer.reference is not None:
+        people = "" if answer.support is None else f", typical of {answer.support:,}"
+        parts.append(f'Compared with "{printable(answer.reference)}"{people}.')
+    return " ".join(parts)
 
 
 def _at_least(answer: Explanation) -> str:
@@ -190,38 +228,42 @@ def _at_least(answer: Explanation) -> str:
 
 
 def _not_credible(answer: Explanation) -> str:
-    none = f"No allowed change that leads to {answer.outcome} is credible"
+    none = f"No allowed change that leads to {printable(answer.outcome)} is credible"
     if np.isfinite(answer.proof.lower_bound):
         none += " within the limit"
     if not answer.changes:
         return f"{none}."
-    parts = " and ".join(str(change) for change in answer.changes)
+    parts = listed([str(change) for change in answer.changes])
     return f"{none}: the smallest one ({parts}) leads where accepted cases hardly ever are."
 
 
+def _not_possible(answer: Explanation) -> str:
+    if np.isfinite(answer.proof.lower_bound):
+        return f"Not possible within the limit: {_at_least(answer)}."
+    if answer.reference is None:
+        return "Not possible: no allowed change turns the decision."
+    return f'Not possible with the reference "{printable(answer.reference)}": no allowed change turns the decision.'
+
+
 def sentence(answer: Explanation) -> str:
-    """The answer in one sentence."""
+    """The answer in one sentence.
+
+    A score is printed with the class it is the score of: 48 % beside "good" alone could be read as the chance of good.
+    """
     before = show_score(answer.score, answer.threshold, answer.shows_percent)
+    outcome, positive = printable(answer.outcome), printable(answer.positive)
     if answer.status == Status.ALREADY_NEGATIVE:
-        return f"The model did not predict {answer.positive} here ({before}): there is nothing to explain."
+        return f"The model did not predict {positive} here ({before}): there is nothing to explain."
     if answer.status == Status.UNREACHABLE:
-        bound = answer.proof.lower_bound
-        if np.isfinite(bound):
-            return f"Not possible within the limit: {_at_least(answer)}."
-        if answer.reference is None:
-            return "Not possible: no allowed change turns the decision."
-        return f'Not possible with the reference "{answer.reference}": no allowed change turns the decision.'
+        return _not_possible(answer)
     if answer.status == Status.NOT_CREDIBLE:
         return _not_credible(answer)
     if answer.status == Status.BUDGET and not answer.changes:
         return f"Stopped before an answer was found: {_at_least(answer)}."
-    parts = " and ".join(str(change) for change in answer.changes)
     after = show_score(float(answer.score_after or 0.0), answer.threshold, answer.shows_percent)
     if answer.plus:
-        parts = " and ".join(f"{change.feature} {show(change.after)}" for change in answer.changes)
-        return f"{parts} alone, put onto the typical case, would have led to {answer.positive} ({after})."
+        parts = listed([f"{show_name(change.feature)} {show(change.after)}" for change in answer.changes])
+        return f"{parts} alone, put onto the typical case, would have led to {positive} ({after})."
     tail = "" if answer.status == Status.EXPLAINED else " A smaller set may exist: the search was stopped."
-    return (
-        f"If {parts}, the model would have predicted {answer.outcome} "
-        f"({answer.positive}: {after} instead of {before}).{tail}"
-    )
+    parts = listed([str(change) for change in answer.changes])
+    return f"If {parts}, the model would have predicted {outcome} ({positive}: {after} instead of {before}).{tail}"

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -14,55 +14,29 @@ import numpy.typing as npt
 import pandas as pd
 
 from fewest.answers import Answers
-from fewest.explanation import STATUSES, Change, Explanation, Proof, Status
+from fewest.explanation import STATUSES, Change, Explanation, Fact, Proof, Status
 from fewest.files import write_text
 from fewest.frames import mix
 from fewest.references.base import References
-from fewest.schema import Feature, Schema
+from fewest.schema import Schema
+from fewest.summary import Summary, figure, likelihoods
 from fewest.trees import Reach
+from fewest.typed import Cells
 
 JSON_FORMAT = 1
+SHOWN = 5
 FRAME_COLUMNS = (
     "status", "sev", "features", "from", "to", "score", "score_after", "margin", "lower_bound", "proved", "strategy",
     "n_alternatives", "reference", "l_inf", "log_density",
 )  # fmt: skip
 
 
-class Summary(dict[str, Any]):
-    """Figures of a whole table; prints as lines.
-
-    Examples
-    --------
-    >>> print(Summary({"cases": 3, "mean SEV": 1.5}))
-    cases     3
-    mean SEV  1.5
-    """
-
-    def __str__(self) -> str:
-        width = max(map(len, self))
-        return "\n".join(f"{name:<{width}}  {_figure(value)}" for name, value in self.items())
-
-    __repr__ = __str__
-
-
-def _likelihoods(dense: npt.NDArray[np.float64]) -> dict[str, float]:
-    """Mean and median of the answers' log-densities, where there are any."""
-    if len(dense) == 0:
-        return {}
-    return {"mean log-likelihood": float(dense.mean()), "median log-likelihood": float(np.median(dense))}
-
-
-def _figure(value: Any) -> str:
-    if isinstance(value, float):
-        return "-" if np.isnan(value) else f"{value:.4g}"
-    return str(value)
-
-
 @dataclass(eq=False)
 class Explanations:
     """Verified answers, one per case, in the order of the table.
 
-    Indexing gives one `Explanation`; `to_frame` the table; `summary` the figures.
+    Indexing gives one `Explanation`; `to_frame` the table; `summary` the figures. ``asked`` is how many smallest sets
+    per case were asked for at most, None where that is not known.
     """
 
     frame: pd.DataFrame
@@ -74,6 +48,7 @@ class Explanations:
     seconds: float = 0.0
     notes: tuple[str, ...] = ()
     reach: Reach | None = None
+    asked: int | None = None
 
     @property
     def schema(self) -> Schema:
@@ -90,6 +65,10 @@ class Explanations:
         if not -len(self) <= row < len(self):
             raise IndexError(f"row {row} of {len(self)}")
         row %= len(self)
+        return replace(self._answer(row), facts=self.facts(row))
+
+    def _answer(self, row: int) -> Explanation:
+        """The answer for a case, without the features that do not change."""
         a, decision = self.answers, self.references.decision
         status = STATUSES[a.status[row]]
         explained = status == Status.EXPLAINED
@@ -103,7 +82,7 @@ class Explanations:
             changes=self.changes(row, a.moved[row]),
             score=float(a.score[row]),
             score_after=float(a.score_after[row]) if turned else None,
-            margin=float(self._margin()[row]) if turned else None,
+            margin=float(self._margin(row)) if turned else None,
             reference=self.references.names[a.reference[row]] if a.reference[row] >= 0 else None,
             proof=Proof(
                 self.strategies[a.strategy[row]], int(a.nodes[row]), float(a.lower[row]), bool(a.proved[row]), turned
@@ -119,21 +98,43 @@ class Explanations:
             threshold=decision.cut,
             plus=self.plus,
             weighted=self.weighted,
+            asked=self.asked,
         )
 
-    def changes(
-        self, row: int, moved: npt.NDArray[np.bool_], goal: Mapping[str, Any] | pd.Series[Any] | None = None
-    ) -> tuple[Change, ...]:
-        """The changes a set of features makes to a case towards a goal (default: its reference), in column order."""
-        reference = self._goal(row) if goal is None else goal
-        case: Any = self.frame.iloc[row]
-        if self.plus:
-            reference, case = case, reference
-        return tuple(
-            Change(feature.name, _value(case, feature), _value(reference, feature))
-            for feature, is_moved in zip(self.schema.features, moved, strict=True)
-            if is_moved
-        )
+    def changes(self, row: int, moved: npt.NDArray[np.bool_]) -> tuple[Change, ...]:
+        """The changes a set of features makes to a case towards its reference, in column order."""
+        return self._changes(row, moved, *self._goal(row))
+
+    def _changes(self, row: int, moved: npt.NDArray[np.bool_], goals: Cells, at: int) -> tuple[Change, ...]:
+        """The same towards a row of another table."""
+        before, after = ((goals, at), (self._cases, row)) if self.plus else ((self._cases, row), (goals, at))
+        features = [feature for feature, is_moved in zip(self.schema.features, moved, strict=True) if is_moved]
+        return tuple(Change(f.name, before[0].value(before[1], f), after[0].value(after[1], f)) for f in features)
+
+    def facts(self, row: int) -> tuple[Fact, ...]:
+        """All features of a case beside those of its reference; empty where it was compared with none of several.
+
+        Examples
+        --------
+        >>> import fewest as fw
+        >>> decision = fw.Decision(lambda rows: rows["debt"].to_numpy() / 100)
+        >>> refs = fw.references.supplied(decision, {"debt": [20], "age": [50]})
+        >>> out = fw.Explainer(decision, refs).explain({"debt": [90], "age": [30]})
+        >>> [(fact.feature, fact.case, fact.after) for fact in out.facts(0)]
+        [('debt', 90, 20), ('age', 30, 30)]
+        """
+        reference = int(self.answers.reference[row])
+        if reference < 0 and len(self.references) > 1:
+            return ()
+        goals, at = self._goal(row)
+        out = []
+        for feature, moved in zip(self.schema.features, self.answers.moved[row].tolist(), strict=True):
+            case = self._cases.value(row, feature)
+            typical = self._typical.value(max(0, reference), feature)
+            goal = goals.value(at, feature) if moved and self.reach is not None else typical
+            after = (case if moved else typical) if self.plus else (goal if moved else case)
+            out.append(Fact(feature.title, case, typical, after, moved))
+        return tuple(out)
 
     def turned(self) -> pd.DataFrame:
         """Every case as it would have been: the displayed values, typed, where an answer was found.
@@ -161,24 +162,36 @@ class Explanations:
         take = {column: self.answers.moved[:, j] for column, j in self.schema.feature_of.items()}
         return mix(start, goal, goal_of, take)
 
-    def _goal(self, row: int) -> pd.Series[Any]:
-        """What the moved features of a case are set to: the reference's values, or those inside its leaf."""
+    @cached_property
+    def _cases(self) -> Cells:
+        return Cells.of(self.frame)
+
+    @cached_property
+    def _typical(self) -> Cells:
+        return Cells.of(self.references.frame)
+
+    def _goal(self, row: int) -> tuple[Cells, int]:
+        """Where the moved features of a case take their values from: its reference, or the case inside its leaf."""
         if self.reach is not None:
-            return self._entered.iloc[row]
-        return self.references.frame.iloc[max(0, int(self.answers.reference[row]))]
+            return self._entered_cells, row
+        return self._typical, max(0, int(self.answers.reference[row]))
 
     @cached_property
     def _entered(self) -> pd.DataFrame:
         """Every case inside the leaf it was led to."""
         return _inside_leaves(self.reach, self.frame, self.answers.reference)
 
+    @cached_property
+    def _entered_cells(self) -> Cells:
+        return Cells.of(self._entered)
+
     def _alternatives(self, row: int) -> tuple[tuple[Change, ...], ...]:
         sets = self.answers.alternatives.get(row, ())
         if self.reach is None or len(sets) == 0:
             return tuple(self.changes(row, moved) for moved in sets)
         case = self.frame.iloc[np.full(len(sets), row)]
-        goals = _inside_leaves(self.reach, case, self.answers.towards[row])
-        return tuple(self.changes(row, moved, goals.iloc[k]) for k, moved in enumerate(sets))
+        goals = Cells.of(_inside_leaves(self.reach, case, self.answers.towards[row]))
+        return tuple(self._changes(row, moved, goals, k) for k, moved in enumerate(sets))
 
     def _support(self, number: int) -> int | None:
         support = int(self.references.support[number]) if number >= 0 else -1
@@ -211,7 +224,7 @@ class Explanations:
                 "largest SEV": int(sev.max()) if len(sev) else 0,
                 "share with SEV 1": float((sev == 1).mean()) if len(sev) else float("nan"),
                 "median l_inf (sd)": float(np.median(a.l_inf[explained])) if len(sev) else float("nan"),
-                **_likelihoods(dense),
+                **likelihoods(dense),
                 **({"flexibility used": self._flexibility_used(explained)} if self.references.twin_of else {}),
                 "proved smallest": int(a.proved[explained].sum()),
                 "seconds": float(self.seconds),
@@ -223,8 +236,9 @@ class Explanations:
         twin = np.array(self.references.twin_of) >= 0
         return float(twin[self.answers.reference[explained]].mean()) if explained.any() else float("nan")
 
-    def _margin(self) -> npt.NDArray[np.float64]:
-        gap = self.references.decision.cut - self.answers.score_after
+    def _margin(self, rows: int | slice) -> Any:
+        """How far beyond the threshold answers lead."""
+        gap = self.references.decision.cut - self.answers.score_after[rows]
         return -gap if self.plus else gap
 
     def to_frame(self) -> pd.DataFrame:
@@ -246,7 +260,7 @@ class Explanations:
                 "to": [[change.after for change in row] for row in changes],
                 "score": a.score,
                 "score_after": a.score_after,
-                "margin": self._margin(),
+                "margin": self._margin(slice(None)),
                 "lower_bound": a.lower,
                 "proved": a.proved,
                 "strategy": np.array(self.strategies, dtype=object)[a.strategy],
@@ -269,7 +283,7 @@ class Explanations:
                          "threshold": decision.cut, "score": decision.kind},
             "references": self.references.to_dict(),
             "counts": self.counts(),
-            "answers": [self._record(answer) for answer in self],
+            "answers": [self._record(self._answer(row)) for row in range(len(self))],
         }  # fmt: skip
 
     def _record(self, answer: Explanation) -> dict[str, Any]:
@@ -309,19 +323,26 @@ class Explanations:
     def __repr__(self) -> str:
         counts = ", ".join(f"{count} {name.lower()}" for name, count in self.counts().items() if count)
         lines = [f"<Explanations of {len(self)} cases: {counts or 'none'}>"]
-        shown = np.flatnonzero(self.answers.status == STATUSES.index(Status.EXPLAINED))[:5]
-        lines += [f"  {self.frame.index[row]}: {self[int(row)]}" for row in shown]
+        lines += [f"  {self.frame.index[row]}: {self._answer(int(row))}" for row in self._explained[:SHOWN]]
         return "\n".join(lines)
 
     def _repr_html_(self) -> str:
-        from html import escape
+        from fewest.notebook import Overview
 
-        rows = "".join(f"<tr><th>{escape(k)}</th><td>{escape(_figure(v))}</td></tr>" for k, v in self.summary().items())
-        shown = np.flatnonzero(self.answers.status == STATUSES.index(Status.EXPLAINED))[:5]
-        cases = "".join(
-            f"<li>{escape(str(self.frame.index[row]))}: {escape(str(self[int(row)]))}</li>" for row in shown
-        )
-        return f"<table>{rows}</table><ul>{cases}</ul>"
+        sizes, tally = np.unique(self.sev(), return_counts=True)
+        first = [self._answer(int(row)) for row in self._explained[:SHOWN]]
+        return Overview(
+            repr(self).splitlines()[0][1:-1],
+            self.counts(),
+            dict(zip(sizes.tolist(), tally.tolist(), strict=True)),
+            [(str(answer.label), str(answer)) for answer in first],
+            [(name, figure(value)) for name, value in self.summary().items()],
+        ).html()
+
+    @property
+    def _explained(self) -> npt.NDArray[np.int64]:
+        """Rows with a SEV."""
+        return np.flatnonzero(self.answers.status == STATUSES.index(Status.EXPLAINED))
 
 
 def _inside_leaves(reach: Reach | None, frame: pd.DataFrame, leaf_of: npt.NDArray[np.int32]) -> pd.DataFrame:
@@ -330,27 +351,6 @@ def _inside_leaves(reach: Reach | None, frame: pd.DataFrame, leaf_of: npt.NDArra
         raise TypeError("these explanations do not lead to leaves")
     after, moved, _ = reach.turn(reach.tree.encode(frame), leaf_of)
     return reach.turned(frame, after, moved)
-
-
-def _value(row: Mapping[str, Any] | pd.Series[Any], feature: Feature) -> Any:
-    """A feature's value in a row, in its own type: the level of a one-hot group, the parts of any other."""
-    if feature.kind == "indicators":
-        return next((column for column in feature.columns if row[column] == 1), None)
-    if len(feature.columns) > 1:
-        return {column: _typed(row[column], feature) for column in feature.columns}
-    return _typed(row[feature.columns[0]], feature)
-
-
-def _typed(value: Any, feature: Feature) -> Any:
-    if value is None or value is pd.NA or value is pd.NaT or (isinstance(value, float) and np.isnan(value)):
-        return None
-    if feature.kind == "integer" and float(value).is_integer():
-        return int(value)
-    if feature.kind == "number":
-        return float(value)
-    if feature.kind == "boolean":
-        return bool(value)
-    return value.item() if isinstance(value, np.generic) else value
 
 
 def _plain(value: Any) -> Any:

@@ -13,6 +13,7 @@ import pandas as pd
 
 from fewest.errors import DataError, UsageError
 from fewest.frames import to_frame
+from fewest.wording import shortest
 
 Kind = Literal["number", "integer", "boolean", "category", "datetime", "indicators", "group"]
 NUMERIC: frozenset[str] = frozenset({"number", "integer"})
@@ -42,6 +43,8 @@ class Feature:
         Range seen.
     label, unit, reason_code : str, optional
         For people.
+    protected : bool
+        Whether the law forbids deciding by it: such a feature is never given to anybody as a reason.
 
     Examples
     --------
@@ -61,6 +64,7 @@ class Feature:
     label: str | None = None
     unit: str | None = None
     reason_code: str | None = None
+    protected: bool = False
 
     @property
     def is_numeric(self) -> bool:
@@ -175,9 +179,15 @@ class Schema:
         for feature in self.features:
             for column in feature.columns:
                 if column in out and feature.is_numeric and not pd.isna(out[column]):
-                    number = round(float(out[column]), feature.decimals)
-                    out[column] = int(number) if feature.kind == "integer" else number
+                    out[column] = _snapped(out[column], feature)
         return out
+
+
+def _snapped(value: Any, feature: Feature) -> int | float:
+    if feature.kind == "number":
+        return round(shortest(value), feature.decimals)
+    # As a float, a whole number beyond 2**53 would be another one.
+    return int(value) if isinstance(value, int | np.integer) else round(float(value))
 
 
 def _owners(frame: pd.DataFrame, groups: Mapping[str, Sequence[str]]) -> dict[str, str]:
@@ -225,7 +235,8 @@ def _read_number(name: str, column: pd.Series[Any]) -> Feature:
     scale = _scale(values)
     if pd.api.types.is_integer_dtype(column.dtype) or (len(values) > 0 and bool(np.all(values == np.round(values)))):
         return Feature(name, "integer", (name,), scale=scale, minimum=low, maximum=high)
-    return Feature(name, "number", (name,), decimals=_decimals(values, scale), scale=scale, minimum=low, maximum=high)
+    decimals = _decimals(values, scale, getattr(column.dtype, "itemsize", 8))
+    return Feature(name, "number", (name,), decimals=decimals, scale=scale, minimum=low, maximum=high)
 
 
 def _scale(values: npt.NDArray[Any]) -> float:
@@ -234,12 +245,16 @@ def _scale(values: npt.NDArray[Any]) -> float:
     return spread if np.isfinite(spread) and spread > 0 else 1.0
 
 
-def _decimals(values: npt.NDArray[Any], scale: float) -> int:
+def _decimals(values: npt.NDArray[Any], scale: float, itemsize: int) -> int:
     """Decimals the values are written with, but no more than a thousandth of their spread needs."""
     sample = values[:: max(1, len(values) // 1000)]
+    if itemsize < sample.itemsize:
+        # A narrow 0.1 is 0.10000000149 as a wide number; it was written with one decimal.
+        sample = np.array([shortest(value) for value in sample.astype(f"f{itemsize}")])
     enough = max(0, 3 - int(np.floor(np.log10(scale))))
+    near = min(1e-9, 1e-6 * scale)
     for decimals in range(min(enough, MAX_DECIMALS)):
-        if np.allclose(sample, np.round(sample, decimals), rtol=0, atol=1e-9):
+        if np.allclose(sample, np.round(sample, decimals), rtol=0, atol=near):
             return decimals
     return enough
 

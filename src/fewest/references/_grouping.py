@@ -114,7 +114,7 @@ def grouped(
         decision, schema, [centre_of(schema, rows.iloc[groups[k]], settings.centre) for k in filled],
         [names[k] for k in filled], [len(groups[k]) for k in filled], on_positive="allow",
         assignment=settings.assignment, provenance=_say(provenance, settings, len(rows), len(groups)),
-        assigner=replace(assigner, centres=assigner.centres[filled]),
+        assigner=replace(assigner, centres=assigner.centres[filled]), rescue=True,
     )  # fmt: skip
     refs = _accepted(refs, [f"{names[k]} ({_too_few(len(groups[k]))})" for k in order if k not in filled])
     people = {names[k]: rows.iloc[groups[k]] for k in filled}

@@ -17,10 +17,11 @@ from fewest.constraints import Constraints
 from fewest.decision import Decision
 from fewest.errors import ModelError, UsageError
 from fewest.references._centres import centre_of, negatives
+from fewest.references._rounding import holding
 from fewest.references.base import References, build
 from fewest.schema import Schema
 from fewest.trees import Reach, Tree, boxes, read
-from fewest.trees.boxes import Box, Interval
+from fewest.trees.boxes import Box, Interval, Levels
 from fewest.trees.reach import decode
 from fewest.trees.slots import Value
 from fewest.trees.tree import encode_feature, has_levels
@@ -114,14 +115,16 @@ def leaves(
             do="grow the tree further, or raise the threshold",
         )
     typical, support = _typical(tree, good, "mean" if value == "mean" else "median")
-    overall = centre_of(schema, good, "median")
+    overall = schema.snap(centre_of(schema, good, "median"))
+    rows = [_row(tree, node, box, typical, overall) for node, box in places]
+    # A narrow box takes more decimals than its feature has; with fewer, the typical case would be outside its leaf.
     plain = build(
-        decision, schema, [_row(tree, node, box, typical, overall) for node, box in places],
+        decision, holding(schema, rows), rows,
         [f"leaf {number}" for number in _numbers(tree, nodes)], support[nodes].tolist(), on_positive="error",
         provenance={"kind": "leaves", "value": value, "leaves": len(nodes), "negatives": len(good)},
     )  # fmt: skip
     return Leaves(
-        decision=plain.decision, schema=schema, frame=plain.frame, names=plain.names, support=plain.support,
+        decision=plain.decision, schema=plain.schema, frame=plain.frame, names=plain.names, support=plain.support,
         score=plain.score, provenance=plain.provenance, tree=tree, typical=typical, value=value, negatives=len(good),
     )  # fmt: skip
 
@@ -157,10 +160,10 @@ def _row(tree: Tree, node: int, box: Box, typical: Floats, overall: Mapping[str,
     """The typical case of a leaf: medians and modes of its rows, and inside its box where the tree looks."""
     values = dict(overall)
     for j, feature in enumerate(tree.schema.features):
-        code, side = float(typical[node, j]), box.get(j)
-        if isinstance(side, Interval):
+        code, side = float(typical[node, j]), box.get(j, Interval() if feature.is_numeric else None)
+        if isinstance(side, Interval) and (j in box or np.isfinite(code)):
             code = nearest_inside(feature, side, code if np.isfinite(code) else side.low)
-        elif side is not None and not (np.isfinite(code) and side.inside[int(code)]):
+        elif isinstance(side, Levels) and not (np.isfinite(code) and side.inside[int(code)]):
             known = np.flatnonzero(side.inside[: len(feature.levels)])
             code = float(known[0]) if len(known) else np.nan
         if np.isfinite(code):

@@ -112,7 +112,7 @@ class Audit:
         """Everything that is wrong or worth a look, one sentence each; signatures that are lacking are not."""
         odd = [f"{row.name_}: {part}" for row in self._rows() for part in row.note.split("; ") if part]
         impossible = self.table[~self.table["possible"].astype(bool)]
-        return odd + [f'{row["reference"]}: {row["feature"]}: {row["note"]}' for _, row in impossible.iterrows()]
+        return odd + [f"{row['reference']}: {row['feature']}: {row['note']}" for _, row in impossible.iterrows()]
 
     def _rows(self) -> list[Any]:
         return list(self.references.rename(columns={"name": "name_"}).itertuples(index=False))

@@ -15,6 +15,7 @@ from fewest.closeness import Distances
 from fewest.decision import Decision
 from fewest.errors import PositiveReferenceError, UsageError
 from fewest.references._centres import negatives
+from fewest.references._rounding import as_frame, finer
 from fewest.references.audit import Audit, Dense, People, audit, check_rows
 from fewest.references.flexible import Flexibility, Placement, move
 from fewest.references.saved import Saved, plain_rows
@@ -329,13 +330,20 @@ def build(
     assignment: Assignment = "features",
     provenance: Mapping[str, Any] | None = None,
     assigner: Assigner | None = None,
+    rescue: bool = False,
 ) -> References:
-    """Type and round the points, score them, and refuse those the model decides against."""
+    """Type and round the points, score them, and refuse those the model decides against.
+
+    Numbers get more decimals than their features have where the model accepts a point only then: with ``rescue``, and
+    where a point that is decided against is an error.
+    """
     if on_positive not in ("error", "allow"):
         raise UsageError(f'on_positive "{on_positive}" is unknown', do='use "error" or "allow"')
-    typed = pd.DataFrame([schema.snap(row) for row in rows], columns=list(schema.columns))
-    frame = schema.conform(typed).reset_index(drop=True)
+    frame = as_frame(schema, rows, unseen="error")
     verdicts = decision.verdicts(frame)
+    if verdicts.positive.any() and (on_positive == "error" or rescue):
+        schema, frame = finer(decision, schema, rows, frame, np.flatnonzero(verdicts.positive).tolist())
+        verdicts = decision.verdicts(frame)
     if on_positive == "error" and verdicts.positive.any():
         worst = int(np.flatnonzero(verdicts.positive)[0])
         raise PositiveReferenceError(

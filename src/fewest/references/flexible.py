@@ -17,6 +17,7 @@ import pandas as pd
 
 from fewest.decision import Decision
 from fewest.errors import UsageError
+from fewest.references._rounding import as_frame
 from fewest.references.spread import Floats, Spread, at_levels, band, numeric_columns, position
 from fewest.schema import Feature, Schema
 
@@ -149,9 +150,7 @@ def typed_inside(feature: Feature, values: Floats, low: float, high: float) -> F
     return np.asarray(np.round(np.clip(np.round(values * steps), first, last) / steps, feature.decimals))
 
 
-def _each_alone(
-    decision: Decision, schema: Schema, frame: pd.DataFrame, choices: Sequence[Choices]
-) -> pd.DataFrame:
+def _each_alone(decision: Decision, schema: Schema, frame: pd.DataFrame, choices: Sequence[Choices]) -> pd.DataFrame:
     """Algorithm 1: every number by itself from the reference as it is, all moves made together in the end.
 
     Together they can do harm that none does alone, as features interact. The best single move is kept then.
@@ -164,7 +163,7 @@ def _each_alone(
     by_number = _lowest([(trial.row, trial.column) for trial in trials], score)
     for (row, column), trial in by_number.items():
         records[row][column] = trials[trial].value
-    together = _as_frame(schema, records)
+    together = as_frame(schema, records)
     alone = tried.iloc[[single[row] for row in range(len(records))]].reset_index(drop=True)
     worse = decision.verdicts(together).score > score[[single[row] for row in range(len(records))]]
     return _either(worse, alone, together)
@@ -191,7 +190,7 @@ def _try(
         for column, values in columns.items()
         for value in values
     ]
-    tried = _as_frame(schema, [{**records[trial.row], trial.column: trial.value} for trial in trials])
+    tried = as_frame(schema, [{**records[trial.row], trial.column: trial.value} for trial in trials])
     return tried, decision.verdicts(tried).score, trials
 
 
@@ -202,11 +201,6 @@ def _lowest(keys: Sequence[Any], score: Floats) -> dict[Any, int]:
         if key not in found or score[place] < score[found[key]]:
             found[key] = place
     return found
-
-
-def _as_frame(schema: Schema, rows: Sequence[Mapping[Any, Any]]) -> pd.DataFrame:
-    typed = pd.DataFrame([schema.snap(dict(row)) for row in rows], columns=list(schema.columns))
-    return schema.conform(typed, unseen="allow")
 
 
 def _either(first: npt.NDArray[np.bool_], one: pd.DataFrame, other: pd.DataFrame) -> pd.DataFrame:

@@ -81,9 +81,7 @@ class Saved:
             return ()
         return signature.changes(self.names[number], self.values[number], self.schema)
 
-    def sign(
-        self, by: str, note: str = "", which: str | Sequence[str] | None = None, clock: Clock = utc_now
-    ) -> Saved:
+    def sign(self, by: str, note: str = "", which: str | Sequence[str] | None = None, clock: Clock = utc_now) -> Saved:
         """The same with new signatures."""
         if self.schema is None:
             raise UsageError("a file of format 1 does not say what its features are", do="load it, and save it again")

@@ -1,0 +1,146 @@
+"""LightGBM's model text, checked before LightGBM reads it: its parser believes sizes, children and offsets."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from fewest.persistence._limits import refused, refusing
+from fewest.persistence._tree_arrays import flaw_of_tree
+
+OBJECTIVES = ("binary", "cross_entropy", "multiclass", "multiclassova")
+END = "\nend of trees"
+INTS, FLOATS = np.int64, np.float64
+INNER = {"split_feature": INTS, "threshold": FLOATS, "decision_type": INTS, "left_child": INTS, "right_child": INTS}
+MOST_LEAVES = 1 << 24
+
+
+def check_lightgbm(text: str, name: str) -> dict[str, str]:
+    """The header of a model text; an error where its trees are damaged or it is no classifier.
+
+    Examples
+    --------
+    >>> check_lightgbm("tree\\nnum_class=-1\\n", "m.txt")
+    Traceback (most recent call last):
+    fewest.errors.ModelError: m.txt is refused: it is no LightGBM model text
+      Do: ...
+    """
+    with refusing(name, "it is no LightGBM model text"):
+        if not text.isprintable() and any(ord(letter) < 32 and letter not in "\n\r\t" for letter in text):
+            raise refused(name, "it is no LightGBM model text")
+        head, mark, rest = text.partition("\n\nTree=")
+        body, end, _ = rest.partition(END)
+        header = _pairs(head)
+        if not head.startswith("tree\n") or not mark or not end or "max_feature_idx" not in header:
+            raise refused(name, "it is no LightGBM model text")
+        width = _check_header(header, name)
+        blocks = ["Tree=" + block for block in body.split("\nTree=")]
+        _check_sizes(header, text, blocks, name)
+        for number, block in enumerate(blocks):
+            flaw = _flaw(_pairs(block), number, width)
+            if flaw is not None:
+                raise refused(name, f"a damaged tree, number {number}: {flaw}")
+        if len(blocks) % int(header["num_tree_per_iteration"]):
+            raise refused(name, "its rounds do not fit its trees")
+    return header
+
+
+def _pairs(block: str) -> dict[str, str]:
+    """Lines as key and value; a key that comes twice counts as damage."""
+    out: dict[str, str] = {}
+    for line in block.splitlines():
+        key, _, value = line.partition("=")
+        if key and key in out:
+            raise ValueError(f"{key} comes twice")
+        out[key] = value
+    return out
+
+
+def _check_header(header: Mapping[str, str], name: str) -> int:
+    """Number of features."""
+    width, classes = int(header["max_feature_idx"]) + 1, int(header["num_class"])
+    per_round = int(header["num_tree_per_iteration"])
+    objective = header.get("objective", "").split()
+    if not objective or objective[0] not in OBJECTIVES:
+        said = objective[0] if objective else "missing"
+        raise refused(name, f"its objective is {said}, which is no classifier's", do="save a classifier")
+    if not 0 < width <= 1 << 24 or not 0 < classes <= 1 << 16 or per_round != classes:
+        raise refused(name, "its numbers of features and classes make no sense")
+    for part in ("feature_names", "feature_infos"):
+        if part in header and len(header[part].split(" ")) != width:
+            raise refused(name, f"its {part} do not fit its {width} features")
+    return width
+
+
+def _check_sizes(header: Mapping[str, str], text: str, blocks: list[str], name: str) -> None:
+    """LightGBM jumps from tree to tree by these numbers of bytes."""
+    if "tree_sizes" not in header:
+        return
+    sizes = [int(size) for size in header["tree_sizes"].split()]
+    raw = text.encode("utf-8")
+    at = raw.index(b"Tree=0\n")
+    if len(sizes) != len(blocks):
+        raise refused(name, f"it says {len(sizes)} trees and has {len(blocks)}")
+    for number, size in enumerate(sizes):
+        if size <= 0 or not raw.startswith(b"Tree=%d\n" % number, at):
+            raise refused(name, "its sizes of trees are not those of its trees")
+        at += size
+    if not raw.startswith(END.strip().encode(), at):
+        raise refused(name, "its sizes of trees are not those of its trees")
+
+
+def _flaw(block: Mapping[str, str], number: int, width: int) -> str | None:
+    leaves, sets = int(block["num_leaves"]), int(block["num_cat"])
+    if int(block["Tree"]) != number or not 0 < leaves <= MOST_LEAVES or not 0 <= sets < leaves:
+        return "its number of leaves or of sets makes no sense"
+    if block.get("is_linear", "0") != "0":
+        return "its leaves are linear, which is not read"
+    values = _numbers(block, "leaf_value", FLOATS)
+    arrays = {part: _numbers(block, part, kind) for part, kind in INNER.items()} if leaves > 1 else {}
+    if len(values) != leaves or any(len(array) != leaves - 1 for array in arrays.values()):
+        return "its arrays have different lengths"
+    if not np.isfinite(values).all():
+        return "it holds a number that is not finite"
+    return _flaw_of_splits(arrays, block, leaves, sets, width) if arrays else None
+
+
+def _flaw_of_splits(
+    arrays: Mapping[str, Any], block: Mapping[str, str], leaves: int, sets: int, width: int
+) -> str | None:
+    """Inner nodes first, leaves after them: LightGBM writes leaf k as the child ~k."""
+    inner = leaves - 1
+    left, right = (
+        np.where(child < 0, inner + ~child, child) for child in (arrays["left_child"], arrays["right_child"])
+    )
+    pad = np.full(leaves, -1)
+    flaw = flaw_of_tree(
+        np.concatenate([left, pad]), np.concatenate([right, pad]), np.concatenate([arrays["split_feature"], pad]),
+        np.arange(inner + leaves) < inner, width,
+    )  # fmt: skip
+    if flaw is not None:
+        return flaw
+    by_levels = (arrays["decision_type"] & 1) == 1
+    if not np.isfinite(arrays["threshold"]).all():
+        return "it holds a number that is not finite"
+    if (arrays["decision_type"] < 0).any() or (arrays["decision_type"] > 15).any():
+        return "a test is of an unknown kind"
+    return _flaw_of_levels(block, arrays["threshold"][by_levels], sets)
+
+
+def _flaw_of_levels(block: Mapping[str, str], numbers: Any, sets: int) -> str | None:
+    if sets == 0:
+        return "it tests levels and has no sets of them" if len(numbers) else None
+    bounds, words = _numbers(block, "cat_boundaries", INTS), _numbers(block, "cat_threshold", INTS)
+    if len(bounds) != sets + 1 or bounds[0] != 0 or bounds[-1] != len(words) or (np.diff(bounds) < 0).any():
+        return "its sets of levels do not fit together"
+    if ((words < 0) | (words >= 1 << 32)).any():
+        return "its sets of levels do not fit together"
+    if ((numbers < 0) | (numbers >= sets) | (numbers != np.floor(numbers))).any():
+        return "a test names a set of levels that is not there"
+    return None
+
+
+def _numbers(block: Mapping[str, str], key: str, kind: Any) -> Any:
+    return np.array(block[key].split(), dtype=kind)

@@ -1,0 +1,175 @@
+"""A loaded model is looked through before it is used: what native code indexes by must be inside its arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from fewest.persistence._limits import refused, refusing
+from fewest.persistence._tree_arrays import flaw_of_predictor, flaw_of_sets, flaw_of_tree
+
+PLAIN = (str, bytes, bytearray, int, float, complex, bool, type(None), np.generic, type)
+LARGEST_CODE = 255
+
+
+def check_sound(model: Any, name: str) -> None:
+    """Refuse a model in which something points outside itself.
+
+    Parameters
+    ----------
+    model : object
+        A loaded model; everything it holds is visited.
+    name : str
+        The file's name, for the message.
+
+    Examples
+    --------
+    >>> from sklearn.tree import DecisionTreeClassifier
+    >>> check_sound(DecisionTreeClassifier().fit([[0.0], [1.0]], [0, 1]), "m.skops")
+    """
+    seen: set[int] = set()
+    todo: list[tuple[Any, int | None]] = [(model, None)]
+    while todo:
+        thing, width = todo.pop()
+        if isinstance(thing, PLAIN) or id(thing) in seen:
+            continue
+        seen.add(id(thing))
+        check = _CHECKS.get((type(thing).__module__.partition(".")[0], type(thing).__name__))
+        # A template that was never fitted has none of this, and scores nothing.
+        if check is not None and hasattr(thing, check[0]):
+            with refusing(name, "it is damaged"):
+                flaw = check[1](thing, width)
+            if flaw is not None:
+                raise refused(name, f"a damaged {type(thing).__name__}: {flaw}")
+        width = getattr(thing, "n_features_in_", width)
+        todo.extend((part, width) for part in _parts(thing))
+
+
+def _parts(thing: Any) -> list[Any]:
+    if isinstance(thing, dict):
+        return list(thing.values())
+    if isinstance(thing, list | tuple | set | frozenset):
+        return list(thing)
+    if isinstance(thing, np.ndarray):
+        return list(thing.ravel()) if thing.dtype == object else []
+    return list(vars(thing).values()) if hasattr(thing, "__dict__") else []
+
+
+def _tree(tree: Any, width: int | None) -> str | None:
+    if width is not None and tree.n_features > width:
+        return "it tests more features than its model has"
+    inner = tree.children_left != -1
+    return flaw_of_tree(tree.children_left, tree.children_right, tree.feature, inner, tree.n_features)
+
+
+def _gradient_boosting(model: Any, _width: int | None) -> str | None:
+    stages = np.asarray(model.estimators_)
+    if stages.ndim != 2 or stages.shape[1] != model.n_trees_per_iteration_:
+        return "its trees do not fit its classes"
+    if any(tree.tree_.n_outputs != 1 for tree in stages.ravel()):
+        return "its trees have several outputs"
+    return None
+
+
+def _hist_gradient(model: Any, _width: int | None) -> str | None:
+    bins = model._bin_mapper
+    categorical = np.asarray(bins.is_categorical_, dtype=bool)
+    if categorical.shape != (model.n_features_in_,) or len(bins.bin_thresholds_) != len(categorical):
+        return "its features do not fit its bins"
+    for column in np.flatnonzero(categorical):
+        codes = np.asarray(bins.bin_thresholds_[column], dtype=float)
+        if codes.size and not (codes.min() >= 0 and codes.max() <= LARGEST_CODE):
+            return "a level has an impossible number"
+    for stage in model._predictors:
+        for tree in stage:
+            flaw = flaw_of_predictor(tree.nodes, tree.raw_left_cat_bitsets, categorical)
+            if flaw is not None:
+                return flaw
+    return None
+
+
+def _support_vectors(model: Any, _width: int | None) -> str | None:
+    """libsvm believes every count."""
+    vectors, counts = np.asarray(model.support_vectors_), np.asarray(model._n_support)
+    classes = len(model.classes_)
+    pairs = classes * (classes - 1) // 2
+    rows, columns = vectors.shape
+    fits = (
+        columns == model.n_features_in_
+        and counts.shape == (classes,)
+        and (counts >= 0).all()
+        and counts.sum() == rows
+        and model._dual_coef_.shape == (classes - 1, rows)
+        and model._intercept_.shape == (pairs,)
+        and model.support_.shape == (rows,)
+        and all(len(part) in (0, pairs) for part in (model._probA, model._probB))
+    )
+    return None if fits else "its support vectors do not fit together"
+
+
+def _one_hot(model: Any, _width: int | None) -> str | None:
+    """Rare levels are mapped to columns of a sparse matrix, which checks nothing."""
+    for levels, mapping in zip(model.categories_, getattr(model, "_default_to_infrequent_mappings", ()), strict=False):
+        if mapping is not None:
+            to = np.asarray(mapping)
+            if to.shape != (len(levels),) or ((to < 0) | (to >= len(levels))).any():
+                return "a rare level is mapped outside its columns"
+    return None
+
+
+def _spline(spline: Any, _width: int | None) -> str | None:
+    knots, degree = np.asarray(spline.t), spline.k
+    if not isinstance(degree, int | np.integer) or not 0 <= degree <= 10 or knots.ndim != 1:
+        return "its degree makes no sense"
+    count = len(knots) - degree - 1
+    if count < degree + 1 or np.asarray(spline.c).shape[:1] < (count,):
+        return "its knots do not fit its coefficients"
+    sorted_knots = np.isfinite(knots).all() and (np.diff(knots) >= 0).all() and np.isfinite(spline.c).all()
+    return None if sorted_knots else "its knots are not in order"
+
+
+def _neutral(tree: Any, _width: int | None) -> str | None:
+    inner = np.asarray(tree.feature) >= 0
+    flaw = flaw_of_tree(tree.left, tree.right, tree.feature, inner, len(tree.schema))
+    nodes = (len(inner),)
+    if flaw is None and any(
+        part.shape != nodes for part in (tree.threshold, tree.missing_left, tree.level_set, tree.positive, tree.score)
+    ):
+        flaw = "its arrays have different lengths"
+    return flaw or flaw_of_sets(tree.level_set, len(tree.levels_left)) or _flaw_of_widths(tree)
+
+
+def _flaw_of_widths(tree: Any) -> str | None:
+    wanted = 1 + max((len(feature.levels) for feature in tree.schema.features), default=0)
+    fits = tree.levels_left.ndim == 2 and tree.levels_left.shape[1] >= wanted
+    return None if fits or not len(tree.levels_left) else "its sets of levels are too short"
+
+
+def _ensemble(trees: Any, width: int | None) -> str | None:
+    inner = np.asarray(trees.column) >= 0
+    if width is not None and len(trees.reading.source) != width:
+        return "its columns are not its model's"
+    flaw = flaw_of_tree(trees.left, trees.right, trees.column, inner, len(trees.reading.source))
+    nodes = (len(inner),)
+    parts = (trees.threshold, trees.missing_left, trees.category, trees.value)
+    if flaw is None and (any(part.shape != nodes for part in parts) or trees.left_levels.ndim != 2):
+        flaw = "its arrays have different lengths"
+    if flaw is None and ((trees.root < 0) | (trees.root >= len(inner))).any():
+        flaw = "a root is not there"
+    return flaw or flaw_of_sets(trees.category, len(trees.left_levels))
+
+
+# Library and class -> an attribute it has once fitted, and what to ask of it then.
+_CHECKS: dict[tuple[str, str], tuple[str, Callable[[Any, int | None], str | None]]] = {
+    ("sklearn", "Tree"): ("feature", _tree),
+    ("sklearn", "GradientBoostingClassifier"): ("estimators_", _gradient_boosting),
+    ("sklearn", "HistGradientBoostingClassifier"): ("_predictors", _hist_gradient),
+    ("sklearn", "SVC"): ("support_vectors_", _support_vectors),
+    ("sklearn", "NuSVC"): ("support_vectors_", _support_vectors),
+    ("sklearn", "OneHotEncoder"): ("categories_", _one_hot),
+    ("scipy", "BSpline"): ("t", _spline),
+    ("fewest", "Tree"): ("feature", _neutral),
+    ("fewest", "Ensemble"): ("column", _ensemble),
+}

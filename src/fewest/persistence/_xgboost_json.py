@@ -1,0 +1,131 @@
+"""What an XGBoost model says of itself, checked before XGBoost reads it: its loader believes children and features."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from fewest.persistence._limits import refused, refusing
+from fewest.persistence._tree_arrays import flaw_of_tree
+
+OBJECTIVES = ("binary:logistic", "binary:logitraw", "reg:logistic", "multi:softprob", "multi:softmax")
+INTS = ("left_children", "right_children", "split_indices", "default_left", "split_type")
+FLOATS = ("split_conditions", "base_weights")
+LARGEST_LEVEL = 1 << 20
+MOST_TREES = 1_000_000
+
+
+def check_xgboost(content: Any, name: str) -> None:
+    """Refuse a model whose trees are damaged, or which is no classifier.
+
+    Parameters
+    ----------
+    content : mapping
+        The parsed JSON or UBJSON of a saved model.
+    name : str
+        For messages.
+
+    Examples
+    --------
+    >>> check_xgboost({"learner": {}}, "m.json")
+    Traceback (most recent call last):
+    fewest.errors.ModelError: m.json is refused: it is no XGBoost model (KeyError: 'learner_model_param')
+      Do: ...
+    """
+    with refusing(name, "it is no XGBoost model"):
+        learner = content["learner"]
+        params = learner["learner_model_param"]
+        width, classes = int(params["num_feature"]), int(params["num_class"])
+        targets = int(params.get("num_target", 1))
+        if not 0 < width <= 1 << 24 or not 0 <= classes <= 1 << 16 or targets != 1:
+            raise refused(name, "its numbers of features, classes and targets make no sense")
+        objective = learner["objective"]["name"]
+        if objective not in OBJECTIVES:
+            raise refused(name, f"its objective is {objective}, which is no classifier's", do="save a classifier")
+        for part in ("feature_names", "feature_types"):
+            if len(learner.get(part) or []) not in (0, width):
+                raise refused(name, f"it has {len(learner[part])} {part} and {width} features")
+        _check_booster(learner["gradient_booster"], width, max(1, classes), name)
+
+
+def _check_booster(booster: Mapping[str, Any], width: int, outputs: int, name: str) -> None:
+    kind = booster["name"]
+    if kind == "gblinear":
+        weights = np.asarray(booster["model"]["weights"], dtype=np.float64)
+        if weights.shape != ((width + 1) * outputs,) or not np.isfinite(weights).all():
+            raise refused(name, "its weights do not fit its features")
+        return
+    if kind not in ("gbtree", "dart"):
+        raise refused(name, f"it has an unknown booster {kind!r}")
+    inside = (booster["gbtree"] if kind == "dart" else booster)["model"]
+    trees = inside["trees"]
+    if kind == "dart" and _numbers(booster["weight_drop"], np.float64, name).shape != (len(trees),):
+        raise refused(name, "it has not one weight per tree")
+    _check_rounds(inside, len(trees), outputs, name)
+    for number, tree in enumerate(trees):
+        flaw = _flaw(tree, number, width, name)
+        if flaw is not None:
+            raise refused(name, f"a damaged tree, number {number}: {flaw}")
+
+
+def _check_rounds(inside: Mapping[str, Any], trees: int, outputs: int, name: str) -> None:
+    """XGBoost picks trees by these numbers."""
+    of_class = _numbers(inside["tree_info"], np.int64, name)
+    bounds = _numbers(inside["iteration_indptr"], np.int64, name)
+    if trees > MOST_TREES or int(inside["gbtree_model_param"]["num_trees"]) != trees or of_class.shape != (trees,):
+        raise refused(name, "it miscounts its trees")
+    if ((of_class < 0) | (of_class >= outputs)).any():
+        raise refused(name, "a tree is of a class that is not there")
+    if len(bounds) == 0 or bounds[0] != 0 or bounds[-1] != trees or (np.diff(bounds) < 0).any():
+        raise refused(name, "its rounds do not fit its trees")
+
+
+def _flaw(tree: Mapping[str, Any], number: int, width: int, name: str) -> str | None:
+    param = tree["tree_param"]
+    if int(param["size_leaf_vector"]) > 1:
+        return "its leaves are vectors, which are not read"
+    nodes = int(param["num_nodes"])
+    ints = {part: _numbers(tree[part], np.int64, name) for part in INTS}
+    floats = {part: _numbers(tree[part], np.float64, name) for part in FLOATS}
+    if any(array.shape != (nodes,) for array in (*ints.values(), *floats.values())) or int(tree["id"]) != number:
+        return "its arrays have different lengths"
+    if int(param["num_feature"]) != width or not 0 <= int(param.get("num_deleted", 0)) < nodes:
+        return "its features are not the model's"
+    left, right = ints["left_children"], ints["right_children"]
+    inner = left != -1
+    if (right[~inner] != -1).any():
+        return "a leaf has a child"
+    if not all(np.isfinite(array).all() for array in floats.values()):
+        return "it holds a number that is not finite"
+    parents = _numbers(tree["parents"], np.int64, name)
+    flaw = flaw_of_tree(left, right, ints["split_indices"], inner, width)
+    if flaw is None and (parents.shape != (nodes,) or (parents[left[inner]] != np.flatnonzero(inner)).any()):
+        flaw = "its parents and children disagree"
+    return flaw or _flaw_of_levels(tree, ints["split_type"], inner, name)
+
+
+def _flaw_of_levels(tree: Mapping[str, Any], split_type: Any, inner: Any, name: str) -> str | None:
+    """Tests by levels: each has a stretch of the list of levels."""
+    levels, nodes, first, size = (
+        _numbers(tree[part], np.int64, name)
+        for part in ("categories", "categories_nodes", "categories_segments", "categories_sizes")
+    )
+    if not len(nodes) == len(first) == len(size) or not np.isin(split_type, (0, 1)).all():
+        return "its tests by levels do not fit together"
+    if not np.array_equal(np.flatnonzero((split_type == 1) & inner), np.sort(nodes)):
+        return "its tests by levels do not fit together"
+    if ((first < 0) | (size < 0) | (first + size > len(levels))).any():
+        return "a test by levels leads outside its list"
+    if ((levels < 0) | (levels >= LARGEST_LEVEL)).any():
+        return "a level has an impossible number"
+    return None
+
+
+def _numbers(values: Any, kind: Any, name: str) -> Any:
+    """A flat array of numbers; whole ones where whole ones are asked for."""
+    array = np.asarray(values if len(values) else [], dtype=None if len(values) else kind)
+    if array.ndim != 1 or array.dtype.kind not in ("iu" if kind is np.int64 else "iuf"):
+        raise refused(name, "a list of numbers in it is none")
+    return array.astype(kind)
