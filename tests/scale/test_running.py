@@ -73,7 +73,7 @@ def test_other_rows_leave_a_trace(subject: Any, whole: Any, fingerprint: Any, tm
     run = explain_files(subject.explainer, tmp_path / "cases.parquet", tmp_path / "run", jobs=1, **PARTS)
     now = fingerprint(run.path)
     assert [name for name in whole if now[name] != whole[name]] == [
-        "manifest.json", "part-00006.certificates.jsonl", "part-00006.parquet"]  # fmt: skip
+        "manifest.json", "part-00006.cases.parquet", "part-00006.certificates.jsonl", "part-00006.parquet"]  # fmt: skip
 
 
 def test_files_of_all_kinds_hold_the_same_answers(subject: Any, tmp_path: Path) -> None:

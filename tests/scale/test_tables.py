@@ -106,5 +106,5 @@ def test_the_folder_holds_what_explain_gives(subject: Any, fingerprint: Any, tmp
     assert run.manifest["sev"] == {str(size): int(count) for size, count in sizes.items()}
     assert sorted(fingerprint(run.path)) == sorted(
         ["manifest.json", "references.json"]
-        + [f"part-0000{k}.{ending}" for k in range(4) for ending in ("parquet", "certificates.jsonl")]
+        + [f"part-0000{k}.{ending}" for k in range(4) for ending in ("parquet", "cases.parquet", "certificates.jsonl")]
     )

@@ -40,9 +40,12 @@ def test_answers_are_the_same_without_pyarrow(subject: Any, tmp_path: Path) -> N
     )  # fmt: skip
     assert done.stdout.split() == ["True", "jsonl"], done.stderr
     assert sorted(file.name for file in (tmp_path / "plain").glob("part-00000*")) == [
-        "part-00000.certificates.jsonl", "part-00000.jsonl"]  # fmt: skip
+        "part-00000.cases.jsonl", "part-00000.certificates.jsonl", "part-00000.jsonl"]  # fmt: skip
     arrow = explain_files(subject.explainer, subject.csv, tmp_path / "arrow", jobs=1, part_rows=300, alternatives=2)
     for name in ("part-00000.certificates.jsonl", "part-00002.certificates.jsonl"):
         assert (arrow.path / name).read_bytes() == (tmp_path / "plain" / name).read_bytes()
     pd.testing.assert_frame_equal(Run.open(tmp_path / "plain").table(), arrow.table(), check_dtype=False)
     assert verify(tmp_path / "plain", subject.csv, subject.decision).ok
+    plain = Run.open(tmp_path / "plain")
+    for row in (0, 299, 300, 699):
+        assert plain.explanation(row) == arrow.explanation(row)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -42,6 +43,19 @@ def names(levels: list[Any], codes: npt.NDArray[Any]) -> list[str]:
     """
     texts = np.array([*(json.dumps(level, ensure_ascii=False) for level in levels), "null"], dtype=object)
     return texts[codes].tolist()  # type: ignore[no-any-return]
+
+
+def lines(columns: Mapping[str, Sequence[str]]) -> bytes:
+    """Columns of JSON text as JSON lines; any text can be the name of a column.
+
+    Examples
+    --------
+    >>> lines({"row": ["0", "1"], "status": ['"A"', '"B"']})
+    b'{"row": 0, "status": "A"}\\n{"row": 1, "status": "B"}\\n'
+    """
+    names = [json.dumps(name, ensure_ascii=False).replace("{", "{{").replace("}", "}}") for name in columns]
+    fields = ", ".join(f"{name}: {{}}" for name in names)
+    return "".join(map(f"{{{{{fields}}}}}\n".format, *columns.values())).encode("utf-8", "surrogatepass")
 
 
 def moved_cells(schema: Schema, frame: pd.DataFrame, moved: npt.NDArray[np.bool_]) -> list[str]:

@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from fewest.errors import DataError, UsageError
-from fewest.scale.reading import JOURNAL, MANIFEST, REFERENCES, Run, sealed
+from fewest.scale.reading import JOURNAL, MANIFEST, REFERENCES, TREE, Run, part_files, sealed
 from fewest.scale.storage import append, cannot_write, digest, file_digest, put, sweep
 
 WORDS = {
     "model": "the model", "data": "the data", "references": "the references", "settings": "a setting",
     "version": "the version of fewest", "schema": "the schema", "format": "the format", "kind": "the kind",
+    "about": "the title or another name", "tree": "the tree",
 }  # fmt: skip
 
 
@@ -25,7 +26,7 @@ def make_folder(path: Path) -> None:
         raise UsageError(f"--out {path} is a file", do="name a folder")
     try:
         path.mkdir(parents=True, exist_ok=True)
-        ours = {MANIFEST, JOURNAL, REFERENCES}
+        ours = {MANIFEST, JOURNAL, REFERENCES, TREE}
         strange = sorted(file.name for file in path.iterdir() if not file.name.startswith((".", "part-")))
     except OSError as error:
         raise cannot_write(path, error) from error
@@ -33,10 +34,10 @@ def make_folder(path: Path) -> None:
         raise UsageError(f"{path} holds other files ({strange[0]}, ...)", do="name an empty folder, or a new one")
 
 
-def write_part(folder: Path, number: int, kind: str, table: bytes, certificates: bytes) -> dict[str, Any]:
-    """Write the two files of a part; what the journal says of them."""
+def write_part(folder: Path, number: int, files: Sequence[tuple[str, str, bytes]]) -> dict[str, Any]:
+    """Write the files of a part, each with its role and its ending; what the journal says of them."""
     record: dict[str, Any] = {}
-    for name, ending, data in (("table", kind, table), ("certificates", "certificates.jsonl", certificates)):
+    for name, ending, data in files:
         path = folder / f"part-{number:05d}.{ending}"
         put(path, data)
         record[name] = {"name": path.name, "bytes": len(data), "sha256": digest(data)}
@@ -61,8 +62,16 @@ class Folder:
     done: dict[int, dict[str, Any]] = field(default_factory=dict)
 
     @classmethod
-    def begin(cls, path: Path, plan: Mapping[str, Any], references: bytes) -> Folder:
-        """Begin a run, or go on with one; refused where the one that was begun hangs on something else."""
+    def begin(cls, path: Path, plan: Mapping[str, Any], files: Mapping[str, bytes]) -> Folder:
+        """Begin a run, or go on with one; refused where the one that was begun hangs on something else.
+
+        Parameters
+        ----------
+        path : Path
+        plan : mapping
+        files : mapping
+            What stands beside the parts: name -> content.
+        """
         sweep(path)
         folder = cls(path, plan)
         if (path / MANIFEST).is_file():
@@ -71,7 +80,8 @@ class Folder:
         elif (path / JOURNAL).is_file():
             folder._load()
         if not folder.finished:
-            put(path / REFERENCES, references)
+            for name, data in files.items():
+                put(path / name, data)
             folder._save()
         return folder
 
@@ -106,7 +116,7 @@ class Folder:
         self._same(begun)
         for line in lines[:-1]:
             record = _record(line)
-            if record and all(self._intact(record[name]) for name in ("table", "certificates")):
+            if record and all(self._intact(file) for file in part_files(record)):
                 self.done[int(record.pop("part"))] = record
 
     def _intact(self, file: Mapping[str, Any]) -> bool:

@@ -3,23 +3,29 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 
-from fewest.errors import DataError, MissingExtraError
+from fewest.errors import DataError
+from fewest.explanation import Explanation
+from fewest.scale.kept import load, read_cases, read_one, readable
+from fewest.scale.rebuilding import Told, rebuild
 from fewest.scale.storage import digest
 from fewest.schema import Schema
 from fewest.schema_json import schema_from_json
 
-FORMAT = 1
-READABLE = (1,)
+FORMAT = 2
+READABLE = (1, 2)
 KIND = "fewest run"
-MANIFEST, REFERENCES, JOURNAL = "manifest.json", "references.json", "journal.jsonl"
+MANIFEST, REFERENCES, JOURNAL, TREE = "manifest.json", "references.json", "journal.jsonl", "tree.json"
+ROLES = ("table", "certificates", "cases")
 
 
 @dataclass(frozen=True)
@@ -48,6 +54,8 @@ class Run:
        row            status    to
     0    0  ALREADY_NEGATIVE    []
     1    1         EXPLAINED  [20]
+    >>> print(run.explanation(1))
+    If debt had been 20 instead of 90, the model would have predicted not None (positive: 0.200 instead of 0.900).
     """
 
     path: Path
@@ -85,7 +93,7 @@ class Run:
         """How many cases ended in each status."""
         return dict(self.manifest["counts"])
 
-    @property
+    @cached_property
     def schema(self) -> Schema:
         """The features spoken of."""
         return schema_from_json(self.manifest["schema"]["features"], self.manifest["schema"]["dtypes"])
@@ -94,30 +102,122 @@ class Run:
         """The references file as plain values."""
         return dict(json.loads((self.path / REFERENCES).read_text(encoding="utf-8")))
 
-    def tables(self) -> Iterator[pd.DataFrame]:
-        """The answers, part by part, in the order of the data."""
+    def tables(self, columns: Sequence[str] | None = None) -> Iterator[pd.DataFrame]:
+        """The answers, part by part, in the order of the data; all columns, or those that are named."""
         for part in self.manifest["parts"]:
-            yield read_part(self.path / part["table"]["name"])
+            yield read_part(self.file(part["table"]["name"]), columns)
 
     def table(self) -> pd.DataFrame:
         """All answers in one table; for runs that fit into memory."""
         return pd.concat(list(self.tables()), ignore_index=True)
 
+    @property
+    def keeps_cases(self) -> bool:
+        """Whether the cases' own values are in the folder."""
+        return all("cases" in part for part in self.manifest["parts"])
 
-def read_part(path: Path) -> pd.DataFrame:
+    def cases(self, columns: Sequence[str] | None = None) -> Iterator[pd.DataFrame]:
+        """The cases themselves, part by part, labelled by their row numbers; nothing where they were not kept."""
+        for part in self.manifest["parts"]:
+            if "cases" in part:
+                frame = read_cases(self.file(part["cases"]["name"]), self.schema, columns)
+                frame.index = pd.RangeIndex(part["first"], part["first"] + len(frame))
+                yield frame
+
+    def file(self, name: str) -> Path:
+        """A file of the folder; a name that leads out of it is refused."""
+        if Path(name).name != name or name in ("", ".", ".."):
+            raise DataError(f"{name!r} in {MANIFEST} is no name of a file", do="restore the folder, or explain again")
+        return self.path / name
+
+    def explanation(self, row: int) -> Explanation:
+        """The answer for one case, as `Explanations` gave it: sentence, changes, facts and proof.
+
+        Where the cases were not kept, the facts are those of the changed features alone, and other smallest sets are
+        not listed.
+
+        Parameters
+        ----------
+        row : int
+            Number of the case in the data, from 0 on.
+        """
+        part, place = self._place(row)
+        case = read_one(self.file(part["cases"]["name"]), place) if "cases" in part else None
+        return rebuild(self.record(row), case, self.told)
+
+    def record(self, row: int) -> dict[str, Any]:
+        """One row of the answers, as it is in its part."""
+        part, place = self._place(row)
+        return read_row(self.file(part["table"]["name"]), place)
+
+    def records(self, rows: Sequence[int], columns: Sequence[str]) -> pd.DataFrame:
+        """Some rows of the answers, in the order of the data; of each part only these rows are unpacked."""
+        wanted = np.unique(np.asarray(rows, dtype=np.int64))
+        found = []
+        for part in self.manifest["parts"]:
+            first = int(part["first"])
+            low, high = np.searchsorted(wanted, [first, first + int(part["rows"])])
+            if high > low:
+                found.append(read_rows(self.file(part["table"]["name"]), wanted[low:high] - first, columns))
+        return pd.concat(found, ignore_index=True) if found else pd.DataFrame(columns=list(columns))
+
+    def _place(self, row: int) -> tuple[Mapping[str, Any], int]:
+        """The part a row is in, and where."""
+        if not 0 <= row < self.rows:
+            raise IndexError(f"row {row} of {self.rows}")
+        part = next(part for part in self.manifest["parts"] if part["first"] <= row < part["first"] + part["rows"])
+        return part, row - int(part["first"])
+
+    def digest_of(self, name: str) -> str:
+        """SHA-256 of a part of the manifest."""
+        return digest(canonical(self.manifest[name]))
+
+    @cached_property
+    def told(self) -> Told:
+        """What holds for all its cases: names, references, settings."""
+        content = self.references()
+        names, frame = read_references(content)
+        return Told(self.schema, self.manifest, content, names, frame)
+
+
+def part_files(part: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """The files of a part, each with its name, size and checksum."""
+    return [part[role] for role in ROLES if role in part]
+
+
+def read_part(path: Path, columns: Sequence[str] | None = None) -> pd.DataFrame:
     """One part of the answers; the lists of ``from`` and ``to`` hold plain values."""
-    try:
+    with readable(path):
+        frame = _typed(load(path, columns))
+        return frame if columns is None else frame[list(columns)]
+
+
+def read_row(path: Path, place: int) -> dict[str, Any]:
+    """One answer of a part; the file is read once."""
+    record = read_one(path, place)
+    with readable(path):
         if path.suffix == ".jsonl":
-            return _from_lines(path)
-        return _from_parquet(path)
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        first = (str(error).splitlines() or [type(error).__name__])[0]
-        raise DataError(f"{path.name} cannot be read: {first}", do="restore it, or explain again") from error
+            unbounded = record["status"] != "ALREADY_NEGATIVE" and record["lower_bound"] is None
+            bound = float("inf") if unbounded else record["lower_bound"]
+            return {**record, "hash": int(record["hash"], 16), "lower_bound": bound}
+        decoded = {name: [json.loads(text) for text in record[name]] for name in ("from", "to", "alternatives")}
+        return {**record, **decoded}
 
 
-def _from_lines(path: Path) -> pd.DataFrame:
-    records = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
-    frame = pd.DataFrame(records)
+def read_rows(path: Path, places: npt.NDArray[np.int64], columns: Sequence[str]) -> pd.DataFrame:
+    """Some answers of a part."""
+    with readable(path):
+        whole = load(path, columns)
+        some = [whole[place] for place in places] if isinstance(whole, list) else whole.take(places)
+        return _typed(some)[list(columns)]
+
+
+def _typed(rows: Any) -> pd.DataFrame:
+    return _from_lines(rows) if isinstance(rows, list) else _from_arrow(rows)
+
+
+def _from_lines(rows: list[str]) -> pd.DataFrame:
+    frame = pd.DataFrame([json.loads(line) for line in rows])
     unbounded = (frame["status"] != "ALREADY_NEGATIVE") & frame["lower_bound"].isna()
     return frame.assign(
         hash=[int(text, 16) for text in frame["hash"]],
@@ -128,19 +228,17 @@ def _from_lines(path: Path) -> pd.DataFrame:
     )
 
 
-def _from_parquet(path: Path) -> pd.DataFrame:
-    try:
-        from pyarrow import parquet
-    except ImportError as error:
-        raise MissingExtraError(f"reading {path.name} needs pyarrow", do='pip install "fewest[scale]"') from error
-    table = parquet.ParquetFile(path).read()
+def _from_arrow(table: Any) -> pd.DataFrame:
     frame = table.to_pandas()
-    frame["sev"] = frame["sev"].astype("Int64")
-    for name in ("status", "strategy", "reference"):
-        frame[name] = _words(frame[name])
-    for name in ("from", "to", "alternatives"):
-        frame[name] = _decoded(frame[name])
-    frame["features"] = [list(cell) for cell in frame["features"]]
+    for name in frame.columns:
+        if name == "sev":
+            frame[name] = frame[name].astype("Int64")
+        elif name in ("status", "strategy", "reference"):
+            frame[name] = _words(frame[name])
+        elif name in ("from", "to", "alternatives"):
+            frame[name] = _decoded(frame[name])
+        elif name == "features":
+            frame[name] = [list(cell) for cell in frame[name]]
     return frame
 
 

@@ -18,7 +18,7 @@ from fewest.scale.cases import Cases, RawPart, find, fingerprints, has_arrow
 from fewest.scale.folder import Folder, make_folder
 from fewest.scale.pool import Done, in_process, in_workers
 from fewest.scale.reading import Run
-from fewest.scale.settings import plan, references_file
+from fewest.scale.settings import files_beside, names, plan
 from fewest.scale.storage import locked, sweep
 from fewest.scale.working import Work, out_of_time
 
@@ -36,13 +36,16 @@ def explain_files(
     jobs: int | None = None,
     chunk_rows: int | None = None,
     part_rows: int = PART_ROWS,
+    keep_cases: bool = True,
+    title: str | None = None,
+    model_name: str | None = None,
     time_limit: float | None = None,
     progress: Progress | None = None,
 ) -> Run:
     """Explain tables on disk, larger than memory, into a run folder.
 
-    Called again after it was stopped or killed, it goes on; a run that has ended is left as it is. The bytes of the
-    folder depend neither on ``jobs`` nor on ``chunk_rows``, nor on how often the run was killed.
+    Called again after it was stopped, it goes on; a run that has ended is left as it is. The bytes of the folder depend
+    neither on ``jobs`` nor on ``chunk_rows``, nor on how often the run was killed.
 
     Parameters
     ----------
@@ -61,49 +64,57 @@ def explain_files(
         Rows explained at once: less memory, more time. Default: ``part_rows``.
     part_rows : int
         Rows per part: what a kill can cost, for each process.
+    keep_cases : bool
+        Keep the cases' own values as well: readers then need neither the data nor the model.
+    title, model_name : str, optional
+        What reports call the run and the model.
     time_limit : float, optional
         Seconds after which the run stops with `TimeLimitError`; it can be gone on with.
     progress : callable, optional
         Called with rows done, rows in all (None where not known) and counts by status.
 
-    Returns
-    -------
-    Run
-
     Examples
     --------
-    >>> import tempfile
-    >>> import pandas as pd
-    >>> import fewest as fw
+    >>> import tempfile, pandas as pd, fewest as fw
     >>> folder = Path(tempfile.mkdtemp())
     >>> pd.DataFrame({"debt": [10, 90], "age": [30, 40]}).to_csv(folder / "cases.csv", index=False)
     >>> decision = fw.Decision(lambda rows: rows["debt"].to_numpy() / 100)
     >>> refs = fw.references.supplied(decision, {"debt": [20], "age": [50]})
     >>> run = explain_files(fw.Explainer(decision, refs), folder / "cases.csv", folder / "run", jobs=1)
     >>> sorted(file.name for file in run.path.iterdir())
-    ['manifest.json', 'part-00000.certificates.jsonl', 'part-00000.parquet', 'references.json']
+    ['manifest.json', 'part-00000.cases.parquet', 'part-00000.certificates.jsonl', 'part-00000.parquet',
+     'references.json']
     """
     _check(jobs=jobs, chunk_rows=chunk_rows, part_rows=part_rows)
     deadline = np.inf if time_limit is None else time.monotonic() + time_limit
     cases = Cases(find(data), explainer.schema, part_rows, explainer.unseen)
     work = Work(
         explainer.with_(threads=1), cases, cases.head(SAMPLE), Path(out), "parquet" if has_arrow() else "jsonl",
-        chunk_rows or part_rows, alternatives,
+        chunk_rows or part_rows, alternatives, keep_cases,
     )  # fmt: skip
     work.ready()
-    planned = plan(
-        work.explainer, work.head, fingerprints(cases.paths), alternatives=alternatives, part_rows=part_rows,
-        parts=work.kind, model_file=None if model_file is None else Path(model_file), version=_version(),
+    beside, file = files_beside(work.explainer, work.head), None if model_file is None else Path(model_file)
+    planned = _plan(work, file, beside, names(explainer, cases.paths, title, model_name))
+    return _run(work, planned, beside, jobs or explainer.threads, deadline, progress)
+
+
+def _plan(work: Work, model_file: Path | None, beside: dict[str, bytes], about: dict[str, Any]) -> dict[str, Any]:
+    """What the run hangs on."""
+    return plan(
+        work.explainer, work.head, fingerprints(work.cases.paths), alternatives=work.alternatives,
+        part_rows=work.cases.part_rows, parts=work.kind, model_file=model_file, version=_version(),
+        keep_cases=work.keep_cases, beside=beside, about=about,
     )  # fmt: skip
-    return _run(work, planned, jobs or explainer.threads, deadline, progress)
 
 
-def _run(work: Work, planned: dict[str, Any], jobs: int, deadline: float, progress: Progress | None) -> Run:
+def _run(
+    work: Work, planned: dict[str, Any], beside: dict[str, bytes], jobs: int, deadline: float,
+    progress: Progress | None,
+) -> Run:  # fmt: skip
     """Begin or go on, as the only writer of the folder, and finish."""
-    references = references_file(work.explainer.references)
     make_folder(work.folder)
     with locked(work.folder):
-        folder = Folder.begin(work.folder, planned, references)
+        folder = Folder.begin(work.folder, planned, beside)
         if not folder.finished:
             try:
                 _fill(folder, work, jobs, deadline, progress)

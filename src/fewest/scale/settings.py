@@ -11,17 +11,22 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from fewest.errors import DataError, UsageError
+from fewest.errors import DataError, FewestError, UsageError
 from fewest.explainer import DEFAULT_NODES, DEFAULT_OWN_NODES, Explainer
+from fewest.inside import Inside
 from fewest.references import Leaves, References
-from fewest.scale.reading import FORMAT, KIND, canonical, read_references
+from fewest.scale.reading import FORMAT, KIND, REFERENCES, TREE, canonical, read_references
 from fewest.scale.storage import digest, file_digest
 from fewest.schema_json import plain, schema_to_json
+from fewest.structure import Ensemble
+from fewest.trees import Tree, read
+from fewest.trees.saved import as_dict
 
 
 def plan(
     explainer: Explainer, head: pd.DataFrame, data: Sequence[Mapping[str, Any]], *, alternatives: int, part_rows: int,
-    parts: str, model_file: Path | None, version: str,
+    parts: str, model_file: Path | None, version: str, keep_cases: bool, beside: Mapping[str, bytes],
+    about: Mapping[str, Any],
 ) -> dict[str, Any]:  # fmt: skip
     """Everything the bytes of a run hang on.
 
@@ -33,6 +38,12 @@ def plan(
         Name, size and SHA-256 of each file.
     parts : str
         ``parquet`` or ``jsonl``.
+    keep_cases : bool
+        Whether the cases' own values are kept.
+    beside : mapping
+        The files beside the parts: name -> content.
+    about : mapping
+        What people call things: see `names`.
     """
     schema = schema_to_json(explainer.schema)
     return {
@@ -41,10 +52,59 @@ def plan(
         "version": version,
         "model": _model(explainer, head, model_file),
         "data": {"files": [dict(file) for file in data], "sha256": digest(canonical(list(data)))},
-        "references": {"sha256": digest(references_file(explainer.references))},
+        "references": {"sha256": digest(beside[REFERENCES])},
+        "tree": {"name": TREE, "sha256": digest(beside[TREE])} if TREE in beside else None,
         "schema": {"sha256": digest(canonical(schema)), **schema},
-        "settings": {**describe(explainer, head), "alternatives": alternatives, "part_rows": part_rows, "parts": parts},
+        "about": dict(about),
+        "settings": {
+            **describe(explainer, head), "alternatives": alternatives, "part_rows": part_rows, "parts": parts,
+            "keep_cases": keep_cases,
+        },
+    }  # fmt: skip
+
+
+def names(explainer: Explainer, data: Sequence[Path], title: str | None, model_name: str | None) -> dict[str, Any]:
+    """What sentences and pages need beside the numbers: how the outcomes, the run and the model are called."""
+    decision = explainer.decision
+    return {
+        "title": title or f"Which facts decided? {data[0].name}",
+        "model": model_name or _class_name(decision.model),
+        "positive": str(decision.positive if decision.positive is not None else "positive"),
+        "outcome": decision.negative_name,
+        "percent": decision.kind in ("proba", "torch") and len(decision.classes) <= 2,
+        "plus": explainer.direction == "plus",
+        "weighted": bool(explainer.weights),
     }
+
+
+def _class_name(model: Any) -> str:
+    """Class of a model; of a pipeline, that of its last step."""
+    steps = getattr(model, "steps", None)
+    return type(steps[-1][1] if steps else model).__name__
+
+
+def files_beside(explainer: Explainer, head: pd.DataFrame) -> dict[str, bytes]:
+    """The references, and the tree where a single one decides: name -> content."""
+    files = {REFERENCES: references_file(explainer.references)}
+    tree = _tree(explainer, head)
+    if tree is not None:
+        names = (explainer.decision.negative_name, str(explainer.decision.positive))
+        text = json.dumps(as_dict(tree, names), indent=1, ensure_ascii=False, allow_nan=False)
+        files[TREE] = (text + "\n").encode("utf-8", "surrogatepass")
+    return files
+
+
+def _tree(explainer: Explainer, head: pd.DataFrame) -> Tree | None:
+    """The tree that decides, where it is one and can be read."""
+    if isinstance(explainer.references, Leaves):
+        return explainer.references.tree
+    inside: Inside = explainer.look_inside(head)
+    if not isinstance(inside.structure, Ensemble) or len(inside.structure.root) != 1:
+        return None
+    try:
+        return read(explainer.decision, explainer.schema, head)
+    except FewestError:  # not restated on raw columns: nothing hangs on it but a drawing
+        return None
 
 
 def _model(explainer: Explainer, head: pd.DataFrame, file: Path | None) -> dict[str, Any]:
@@ -96,10 +156,6 @@ def _credibility(explainer: Explainer, head: pd.DataFrame) -> dict[str, Any] | N
 
 def references_file(references: References) -> bytes:
     """The references as the run folder holds them; refused where the file would not hold them exactly."""
-    if isinstance(references, Leaves):
-        raise UsageError(
-            "the leaves of a tree cannot be written to a run folder", do="use references that are points, e.g. single"
-        )
     content = references.saved().to_dict()
     data = json.dumps(content, indent=1, ensure_ascii=False, allow_nan=False, default=plain)
     if not read_references(json.loads(data))[1].equals(references.frame):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,10 +11,11 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from fewest.explanation import STATUSES, Status
+from fewest.explanation import STATUSES, Change, Status
 from fewest.explanations import Explanations
-from fewest.scale.cells import booleans, goal_cells, moved_cells, names, numbers
+from fewest.scale.cells import booleans, goal_cells, lines, moved_cells, names, numbers
 from fewest.scale.hashing import row_hashes
+from fewest.schema_json import plain
 
 COLUMNS = (
     "row", "hash", "status", "sev", "cost", "features", "from", "to", "score", "score_after", "margin", "lower_bound",
@@ -50,7 +51,10 @@ class Answered:
         """Take explanations apart."""
         a, schema = out.answers, out.schema
         case = moved_cells(schema, out.frame, a.moved)
-        reference = goal_cells(schema, out.references.frame, a.reference, a.moved)
+        if out.reach is None:
+            reference = goal_cells(schema, out.references.frame, a.reference, a.moved)
+        else:  # a leaf is a box: each case enters it with values of its own
+            reference = moved_cells(schema, out.turned(), a.moved)
         before, after = (reference, case) if out.plus else (case, reference)
         return cls(first, out, row_hashes(schema, out.frame), before, after)
 
@@ -83,8 +87,10 @@ class Answered:
         return _set_texts(self.out.answers.moved, self.out.schema.names)
 
     def alternatives(self) -> list[list[str]]:
-        """The sets listed for each row, as JSON lists."""
+        """The sets listed for each row, as JSON lists; towards leaves as JSON objects, feature -> value."""
         sets = self.out.answers.alternatives
+        if self.out.reach is not None:
+            return [_ways(self.out[k].alternatives) if k in sets else [] for k in range(len(self))]
         return [_set_texts(sets[k], self.out.schema.names) if k in sets else [] for k in range(len(self))]
 
     def tally(self) -> dict[str, Any]:
@@ -110,16 +116,11 @@ def _set_texts(moved: npt.NDArray[np.bool_], features: Sequence[str]) -> list[st
     return np.array([*known, ""], dtype=object)[codes].tolist()  # type: ignore[no-any-return]
 
 
-def lines(columns: Mapping[str, Sequence[str]]) -> bytes:
-    """Columns of JSON text as JSON lines.
-
-    Examples
-    --------
-    >>> lines({"row": ["0", "1"], "status": ['"A"', '"B"']})
-    b'{"row": 0, "status": "A"}\\n{"row": 1, "status": "B"}\\n'
-    """
-    fields = ", ".join(f'"{name}": {{}}' for name in columns)
-    return "".join(map(f"{{{{{fields}}}}}\n".format, *columns.values())).encode("utf-8", "surrogatepass")
+def _ways(sets: Sequence[Sequence[Change]]) -> list[str]:
+    """What each set changes features to: every leaf has values of its own."""
+    return [
+        json.dumps({change.feature: plain(change.after) for change in changes}, ensure_ascii=False) for changes in sets
+    ]
 
 
 def _common(answered: Answered) -> dict[str, list[str]]:

@@ -1,4 +1,4 @@
-"""The work on one part: rows in, two files and their figures out. The same in this process and in a worker."""
+"""The work on one part: rows in, its files and their figures out. The same in this process and in a worker."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ from fewest.explainer import Explainer
 from fewest.explanations import Explanations
 from fewest.scale.cases import Cases, RawPart, within
 from fewest.scale.folder import write_part
+from fewest.scale.kept import write_cases
 from fewest.scale.tables import Answered, as_lines, as_parquet, certificates
 
 
@@ -39,6 +40,8 @@ class Work:
     chunk_rows : int
         Rows that are explained at once.
     alternatives : int
+    keep_cases : bool
+        Whether the cases' own values are written beside the answers.
     """
 
     explainer: Explainer
@@ -48,6 +51,7 @@ class Work:
     kind: str
     chunk_rows: int
     alternatives: int = 0
+    keep_cases: bool = True
 
     def ready(self) -> None:
         """Look inside the model, at the head of the data."""
@@ -58,8 +62,11 @@ class Work:
         frame = self.cases.typed(part)
         answered = Answered.read(self._explain(frame, deadline), part.first)
         table = as_parquet(answered) if self.kind == "parquet" else as_lines(answered)
-        files = write_part(self.folder, part.number, self.kind, table, certificates(answered))
-        return {"first": part.first, "rows": len(answered), **files, **answered.tally()}
+        files = [("table", self.kind, table), ("certificates", "certificates.jsonl", certificates(answered))]
+        if self.keep_cases:
+            files.append(("cases", *write_cases(self.explainer.schema, frame, self.kind)))
+        written = write_part(self.folder, part.number, files)
+        return {"first": part.first, "rows": len(answered), **written, **answered.tally()}
 
     def _explain(self, frame: pd.DataFrame, deadline: float) -> Explanations:
         answers, out = Answers.blank(len(frame), len(self.explainer.schema)), None
@@ -68,7 +75,7 @@ class Work:
             if left <= 0:
                 raise out_of_time()
             chunk = frame.iloc[first : first + self.chunk_rows]
-            with _placed(chunk):
+            with placed(chunk):
                 out = self.explainer.explain(
                     chunk, alternatives=self.alternatives, time_limit=left if np.isfinite(left) else None
                 )
@@ -87,7 +94,7 @@ def out_of_time() -> TimeLimitError:
 
 
 @contextmanager
-def _placed(frame: pd.DataFrame) -> Iterator[None]:
+def placed(frame: pd.DataFrame) -> Iterator[None]:
     """Say in which rows of the data something went wrong; warnings were given once, for the head."""
     try:
         with warnings.catch_warnings():

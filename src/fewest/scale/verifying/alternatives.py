@@ -5,7 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from fewest.scale.verifying.claims import FAR, Claims
+from fewest.scale.verifying.entering import entered
 from fewest.scale.verifying.report import Report
+from fewest.scale.verifying.rules import differing
 from fewest.scale.verifying.scoring import Scorer, replaced
 
 
@@ -27,9 +29,11 @@ def check_alternatives(claims: Claims, scorer: Scorer, report: Report) -> None:
     first = np.concatenate([[True], owner[1:] != owner[:-1]])
     other = first & (moved != claims.moved[owner]).any(axis=1)
     report.rows_wrong(rows, other, "the first alternative is not the set shown")
-    case, beside = claims.frame.iloc[owner], claims.beside.iloc[owner]
+    case, leaves = claims.frame.iloc[owner], claims.goals.leaves
+    beside = entered(claims.schema, case, sets) if leaves else claims.beside.iloc[owner]
     permitted = claims.rules.permitted(case, beside)
-    allowed = claims.rules.allowed(moved, claims.differs[owner], permitted)
+    differs = differing(claims.schema, case, beside) if leaves else claims.differs[owner]
+    allowed = claims.rules.allowed(moved, differs, permitted)
     report.rows_wrong(rows, ~allowed, "an alternative is not allowed")
     start, goal = (beside, case) if claims.plus else (case, beside)
     scores = scorer.score(replaced(claims.schema, start, goal, moved))

@@ -14,6 +14,7 @@ import pandas as pd
 
 from fewest.scale.cells import moved_cells
 from fewest.scale.hashing import row_hashes
+from fewest.scale.verifying.entering import entered
 from fewest.scale.verifying.report import Report
 from fewest.scale.verifying.rules import Rules, differing
 from fewest.scale.verifying.scoring import Bools, Floats, Scorer, replaced
@@ -34,12 +35,15 @@ class Goals:
     twin_of : (m,) int
         The reference each is the flexible twin of, -1 for none.
     assignment : str
+    leaves : bool
+        Whether they are the leaves of a tree, which each case enters with values of its own.
     """
 
     names: tuple[str, ...]
     frame: pd.DataFrame
     twin_of: npt.NDArray[np.int64]
     assignment: str
+    leaves: bool = False
 
     def candidates(self, given: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
         """References each case was compared with (n, c), by the one it was given in the end."""
@@ -116,7 +120,10 @@ class Claims:
 
     @cached_property
     def beside(self) -> pd.DataFrame:
-        """The reference's row beside each case."""
+        """The reference's row beside each case; towards a leaf, the case as it is told to enter it."""
+        if self.goals.leaves:
+            told = zip(self.table["features"], self.table["to"], strict=True)
+            return entered(self.schema, self.frame, [dict(zip(*pair, strict=True)) for pair in told])
         return self.goals.frame.iloc[self.reference]
 
     @cached_property
@@ -207,9 +214,11 @@ class Claims:
         """Each case is compared with the reference that is nearest to it, where the run says so."""
         positive = ~self.is_("ALREADY_NEGATIVE")
         named = self.table["reference"].notna().to_numpy()
-        report.rows_wrong(self.rows, named != positive, "it has a reference without being decided against, or lacks it")
+        # Of a case that enters no leaf, no leaf is named.
+        wanted = self.moved.any(axis=1) if self.goals.leaves else positive
+        report.rows_wrong(self.rows, named != wanted, "it has a reference without being decided against, or lacks it")
         plain = np.flatnonzero(self.goals.twin_of < 0)
-        if self.goals.assignment != "features" or len(plain) < 2:
+        if self.goals.assignment != "features" or len(plain) < 2 or self.goals.leaves:
             return
         total = np.column_stack(
             [

@@ -13,7 +13,9 @@ import pandas as pd
 
 from fewest.errors import DataError
 from fewest.scale.cases import fingerprints
-from fewest.scale.reading import REFERENCES, Run, canonical, is_sealed, read_part
+from fewest.scale.hashing import row_hashes
+from fewest.scale.kept import read_cases
+from fewest.scale.reading import REFERENCES, Run, canonical, is_sealed, part_files, read_part
 from fewest.scale.storage import digest, file_digest
 from fewest.scale.verifying.report import Report
 
@@ -29,15 +31,22 @@ def check_manifest(run: Run, report: Report) -> None:
     schema = {name: manifest["schema"][name] for name in ("features", "dtypes")}
     if digest(canonical(schema)) != manifest["schema"]["sha256"]:
         report.add("manifest.json: the schema is not the one the run was made with")
-    references = run.path / REFERENCES
-    if not references.is_file():
-        report.add(f"{REFERENCES} is missing")
-    elif file_digest(references) != manifest["references"]["sha256"]:
-        report.add(f"{REFERENCES} was changed after it was written")
-    named = {part[name]["name"] for part in manifest["parts"] for name in ("table", "certificates")}
+    _check_beside(run, REFERENCES, manifest["references"]["sha256"], report)
+    if manifest.get("tree") is not None:
+        _check_beside(run, manifest["tree"]["name"], manifest["tree"]["sha256"], report)
+    named = {file["name"] for part in manifest["parts"] for file in part_files(part)}
     for file in sorted(run.path.glob("part-*")):
         if file.name not in named:
             report.add(f"{file.name} is in the folder, but not in the manifest")
+
+
+def _check_beside(run: Run, name: str, sha256: str, report: Report) -> None:
+    """A file beside the parts is what was written."""
+    path = run.file(name)
+    if not path.is_file():
+        report.add(f"{name} is missing")
+    elif file_digest(path) != sha256:
+        report.add(f"{name} was changed after it was written")
 
 
 def check_data(run: Run, paths: Sequence[Path], report: Report) -> None:
@@ -78,18 +87,20 @@ def check_sums(run: Run, report: Report) -> None:
 def read_checked(run: Run, part: Mapping[str, Any], report: Report) -> pd.DataFrame | None:
     """The table of a part, after its files and its certificates were compared; None where it cannot be read."""
     whole = True
-    for name in ("table", "certificates"):
-        path = run.path / part[name]["name"]
+    for file in part_files(part):
+        path = run.file(file["name"])
         if not path.is_file():
             report.add(f"{path.name} is missing")
             whole = False
-        elif path.stat().st_size != part[name]["bytes"] or file_digest(path) != part[name]["sha256"]:
+        elif path.stat().st_size != file["bytes"] or file_digest(path) != file["sha256"]:
             report.add(f"{path.name} was changed after it was written")
     if not whole:
         return None
     try:
-        table = read_part(run.path / part["table"]["name"])
-        _compare(run.path / part["certificates"]["name"], table, report)
+        table = read_part(run.file(part["table"]["name"]))
+        _compare(run.file(part["certificates"]["name"]), table, report)
+        if "cases" in part:
+            _same_cases(run, part["cases"]["name"], table, report)
     except DataError as error:
         report.add(error.message)
         return None
@@ -104,9 +115,19 @@ def read_checked(run: Run, part: Mapping[str, Any], report: Report) -> pd.DataFr
     return table
 
 
+def _same_cases(run: Run, name: str, table: pd.DataFrame, report: Report) -> None:
+    """The cases that were kept are those that were explained, by the hash of each."""
+    frame = read_cases(run.file(name), run.schema)
+    if len(frame) != len(table):
+        report.add(f"{name} has {len(frame)} rows, the table has {len(table)}")
+        return
+    wrong = row_hashes(run.schema, frame) != table["hash"].to_numpy(dtype=np.uint64)
+    report.rows_wrong(table["row"].to_numpy(dtype=np.int64), wrong, f"{name}: this is not the case that was explained")
+
+
 def _compare(path: Path, table: pd.DataFrame, report: Report) -> None:
     """Certificates, line by line, against the table."""
-    lines = path.read_bytes().decode("utf-8").splitlines()
+    lines = path.read_bytes().decode("utf-8", "surrogatepass").split("\n")[:-1]
     if len(lines) != len(table):
         report.add(f"{path.name} has {len(lines)} lines, the table has {len(table)} rows")
         return

@@ -108,7 +108,8 @@ class _Look:
         names, frame = read_references(content)
         twins = [entry.get("twin_of") for entry in content["references"]]
         twin_of = np.array([-1 if name is None else names.index(name) for name in twins], dtype=np.int64)
-        self.goals = Goals(names, frame, twin_of, str(self.settings["assignment"]))
+        leaves = content.get("provenance", {}).get("kind") == "leaves"
+        self.goals = Goals(names, frame, twin_of, str(self.settings["assignment"]), leaves)
         if abs(decision.cut - float(self.settings["threshold"])) > 0:
             report.add(f"the threshold is {decision.cut:g}, the run's is {self.settings['threshold']:g}")
 
@@ -154,7 +155,7 @@ class _Look:
         below = np.where(claims.is_("EXPLAINED"), claims.told("cost"), claims.told("lower_bound"))
         below = np.where(claims.is_("UNREACHABLE"), np.inf, below)
         claimed = claims.is_("EXPLAINED", "UNREACHABLE", "BUDGET", "NOT_CREDIBLE")
-        if self.settings["credibility"] is not None:
+        if self.settings["credibility"] is not None or self.goals.leaves:
             self.report.unproved += int(claimed.sum())
             return
         rows = np.flatnonzero(claimed)
