@@ -78,8 +78,8 @@ def test_charts_have_a_table_twin_with_the_same_figures() -> None:
     assert len(svgs) == 2
     sizes, counts = np.unique(out.sev(), return_counts=True)
     for size, count in zip(sizes, counts, strict=True):
-        assert f">{count}</text>" in svgs[0]
-        assert re.search(rf"<td>{size} features?</td><td class=\"n\">{count}</td>", page)
+        assert f">{count} (" in svgs[0]
+        assert re.search(rf">{size} features?</th><td class=\"n\">{count}</td>", page)
 
 
 def test_hostile_names_values_and_titles_are_escaped() -> None:

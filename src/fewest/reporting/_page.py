@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
+from markupsafe import Markup
 
-from fewest.explanation import STATUSES, Explanation, Status, show
+from fewest.drawing import STYLE, Bars, CaseRow, bar_chart, case_table
+from fewest.explanation import STATUSES, Explanation, Fact, Status, show
 from fewest.explanations import Explanations
-from fewest.reporting._bars import Bars, bars, percent
+from fewest.reporting._bars import bars, percent
 from fewest.reporting._templates import render
 from fewest.schema import Feature
 
 MAX_BYTES = 200_000
-MAX_BARS = 8
 RANDOM_CASES = 5
 HARDEST_CASES = 5
 OFTEN = 0.9
@@ -50,16 +50,6 @@ LIMITS = (
 
 
 @dataclass(frozen=True)
-class Row:
-    """One line of a case's table."""
-
-    feature: str
-    case: str
-    reference: str
-    changed: bool
-
-
-@dataclass(frozen=True)
 class Case:
     """One example decision."""
 
@@ -67,8 +57,9 @@ class Case:
     sentence: str
     chosen: str
     evidence: str
-    rows: tuple[Row, ...]
+    rows: tuple[CaseRow, ...]
     hidden: int
+    table: Markup
 
 
 def html(
@@ -122,9 +113,9 @@ def _render(explanations: Explanations, title: str, verb: str, seed: int, limits
         sentence=summary_sentence(explanations, verb),
         figures=_figures(explanations),
         warning=_often(frequency, n_explained),
-        sev=_sev_bars(explanations),
-        features=frequency,
-        top=replace(frequency, bars=frequency.bars[:MAX_BARS]),
+        style=Markup(STYLE),
+        sev=bar_chart(_sev_bars(explanations), folded=False, columns=("changed", "cases", "share")),
+        features=bar_chart(frequency, folded=False, columns=("feature", "cases", "share")),
         references=_references(explanations, limits),
         cases=[_case(explanations, row, why, limits) for row, why in _examples(explanations, seed)],
         seed=seed,
@@ -132,7 +123,6 @@ def _render(explanations: Explanations, title: str, verb: str, seed: int, limits
         unanswered=_unanswered(explanations, limits),
         notes=explanations.notes,
         n_explained=n_explained,
-        plus=explanations.plus,
         strategies=", ".join(dict.fromkeys(explanations.strategies[k] for k in used)) or "nothing to search",
     )
 
@@ -168,7 +158,7 @@ def _sev_bars(explanations: Explanations) -> Bars:
     sev = explanations.sev()
     sizes, tally = np.unique(sev, return_counts=True)
     rows = [(f"{size} feature{'s' if size != 1 else ''}", int(count)) for size, count in zip(sizes, tally, strict=True)]
-    return bars("How many features must change", rows[:40], len(sev))
+    return bars("Features changed (SEV)", rows[:40], len(sev), "How many features must change?")
 
 
 def _feature_bars(explanations: Explanations, limits: Limits) -> Bars:
@@ -177,7 +167,7 @@ def _feature_bars(explanations: Explanations, limits: Limits) -> Bars:
     order = [int(j) for j in np.argsort(-tally, kind="stable") if tally[j] > 0]
     features = explanations.schema.features
     rows = [(_clip(features[j].title, limits.text), int(tally[j])) for j in order[: limits.features]]
-    return bars("Which features come up", rows, int(explained.sum()))
+    return bars("Features in the explanations", rows, int(explained.sum()), "Which features come up?")
 
 
 def _often(frequency: Bars, n_explained: int) -> str | None:
@@ -209,14 +199,14 @@ def _references(explanations: Explanations, limits: Limits) -> dict[str, Any]:
 
 
 def _cell(row: Any, feature: Feature, limits: Limits) -> str:
-    """A feature's value in a row, as text; text values without quotes."""
+    """A feature's value in a row, as text."""
     if feature.kind == "indicators":
         value: Any = next((column for column in feature.columns if row[column] == 1), None)
     elif len(feature.columns) > 1:
         value = {column: row[column] for column in feature.columns}
     else:
         value = row[feature.columns[0]]
-    return _clip(value if isinstance(value, str) else show(value), limits.text)
+    return _clip(_text(value), limits.text)
 
 
 def _examples(explanations: Explanations, seed: int) -> list[tuple[int, str]]:
@@ -232,23 +222,29 @@ def _examples(explanations: Explanations, seed: int) -> list[tuple[int, str]]:
 
 def _case(explanations: Explanations, row: int, chosen: str, limits: Limits) -> Case:
     answer = explanations[row]
-    moved: npt.NDArray[np.bool_] = explanations.answers.moved[row]
-    case = explanations.frame.iloc[row]
-    reference = explanations.references.frame.iloc[int(explanations.answers.reference[row])]
-    features = explanations.schema.features
-    shown = [*np.flatnonzero(moved)[: limits.changed], *np.flatnonzero(~moved)[: limits.unchanged]]
+    changed = [fact for fact in answer.facts if fact.changed][: limits.changed]
+    same = [fact for fact in answer.facts if not fact.changed][: limits.unchanged]
+    rows = tuple(_row(fact, limits) for fact in [*changed, *same])
+    mark = "kept" if answer.plus else "changed"
     return Case(
         label=_clip(str(answer.label), limits.text),
         sentence=_clip(str(answer), limits.sentence),
         chosen=chosen,
         evidence=_evidence(answer),
-        rows=tuple(
-            Row(_clip(features[j].title, limits.text), _cell(case, features[j], limits),
-                _cell(reference, features[j], limits), bool(moved[j]))
-            for j in shown
-        ),
-        hidden=len(features) - len(shown),
-    )  # fmt: skip
+        rows=rows,
+        hidden=len(answer.facts) - len(rows),
+        table=case_table(rows, folded=False, mark=mark),
+    )
+
+
+def _row(fact: Fact, limits: Limits) -> CaseRow:
+    case, reference, after = (_clip(_text(value), limits.text) for value in (fact.case, fact.reference, fact.after))
+    return CaseRow(_clip(fact.feature, limits.text), case, reference, after, fact.changed)
+
+
+def _text(value: Any) -> str:
+    """A value in a table; text without quotes."""
+    return value if isinstance(value, str) else show(value)
 
 
 def _evidence(answer: Explanation) -> str:
@@ -271,8 +267,6 @@ def _unanswered(explanations: Explanations, limits: Limits) -> dict[str, Any]:
     rows = np.flatnonzero(np.isin(explanations.answers.status, open_codes))
     shown = [explanations[int(row)] for row in rows[: limits.listed]]
     return {
-        "rows": [
-            (_clip(str(a.label), limits.text), a.status.value, _clip(str(a), limits.sentence)) for a in shown
-        ],
+        "rows": [(_clip(str(a.label), limits.text), a.status.value, _clip(str(a), limits.sentence)) for a in shown],
         "hidden": len(rows) - len(shown),
     }

@@ -1,0 +1,207 @@
+"""A letter that tells somebody why a model decided against them; or the reasons why no such letter can be written.
+
+It supports a notice of the principal reasons; whether that is enough is for a lawyer to say.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from datetime import date
+from typing import Any
+
+from fewest.decision import Decision
+from fewest.errors import UndefinedError, UsageError
+from fewest.explanation import Explanation, Status
+from fewest.references import References
+from fewest.references.saved import Saved
+from fewest.reporting._codes import Codes
+from fewest.reporting._reasons import AT_MOST, Reason, Reasons, reasons
+from fewest.reporting._templates import render
+from fewest.schema import Schema
+from fewest.typed import Cells
+from fewest.wording import printable, show, show_name
+
+NOTE = (
+    "This letter supports a notice of the principal reasons for a decision. It describes what the model's decision "
+    "hung on; it is not legal advice."
+)
+
+
+class LetterError(UndefinedError):
+    """A letter is not written; ``why`` says for what reasons.
+
+    Examples
+    --------
+    >>> LetterError(["the reference is not signed off"]).why
+    ('the reference is not signed off',)
+    """
+
+    def __init__(self, why: Collection[str]) -> None:
+        self.why = tuple(why)
+        super().__init__(f"no letter is written: {'; '.join(self.why)}", do="remove the cause, and ask again")
+
+
+@dataclass(frozen=True)
+class Letter:
+    """A letter, and the reasons it gives.
+
+    Attributes
+    ----------
+    text, html : str
+    reasons : Reasons
+
+    Examples
+    --------
+    >>> Letter("Dear ...", "<p>Dear ...</p>", Reasons(0, 0, (), (), (), 1)).text
+    'Dear ...'
+    """
+
+    text: str
+    html: str
+    reasons: Reasons
+
+
+@dataclass(frozen=True)
+class Line:
+    """One reason as the letter prints it."""
+
+    number: int
+    code: str
+    text: str
+    case: str
+    typical: str
+    necessary: bool
+
+
+def letter(
+    answer: Explanation,
+    codes: Codes,
+    references: References | Saved,
+    *,
+    decision: Decision | None = None,
+    protected: Collection[str] = (),
+    at_most: int = AT_MOST,
+    subject: str = "your application",
+    dated: date | None = None,
+) -> Letter:
+    """A letter with the reasons of one decision, as text and as HTML.
+
+    It is refused, with everything that stands against it, when the answer is not verified and proved, when its smallest
+    sets are not all known, when a protected feature is in one of them, when the reference was not signed off as it is
+    now, and when a reason has no code.
+
+    Parameters
+    ----------
+    answer : Explanation
+        Explained with ``alternatives``.
+    codes : Codes
+        What the features are called.
+    references : References or Saved
+        The references the answer leads to, with their signatures.
+    decision : Decision, optional
+        Weighs the reasons; default: that of the references.
+    protected : collection of str
+        Features that are never given as a reason, beside those the schema marks.
+    at_most : int
+        Reasons given.
+    subject : str
+        What was decided on.
+    dated : date, optional
+        Default: no date.
+
+    Examples
+    --------
+    >>> from dataclasses import replace
+    >>> import fewest as fw
+    >>> from fewest.reporting import Code
+    >>> decision = fw.Decision(lambda rows: rows["debt"].to_numpy() / 100, positive="bad")
+    >>> refs = fw.references.supplied(decision, {"debt": [10]}).sign_off("Credit Risk")
+    >>> out = replace(fw.Explainer(decision, refs).explain({"debt": [80]}, alternatives=10), asked=10)
+    >>> codes = Codes.of([Code("debt", "down", "R01", "Debts are high")])
+    >>> print(letter(out[0], codes, refs).text.splitlines()[3])
+      1 (R01) Debts are high: 80; typical accepted case: 10 *
+    """
+    saved = references.saved() if isinstance(references, References) else references
+    if isinstance(references, References) and decision is None:
+        decision = references.decision
+    if saved.schema is None:
+        raise UsageError("a references file of format 1 does not say what its features are", do="load and save it")
+    why = _against(answer, saved, saved.schema, protected)
+    if why:
+        raise LetterError(why)
+    (found,) = reasons(answer, at_most, codes, decision=decision, schema=saved.schema)
+    unnamed = [reason.feature for reason in (*found.given, *found.tied) if reason.code is None]
+    if unnamed:
+        raise LetterError([f'"{name}" has no code for a change of this direction' for name in unnamed])
+    values = _values(answer, saved, saved.schema, found, subject, dated)
+    return Letter(render("letter.txt.j2", **values), render("letter.html.j2", **values), found)
+
+
+def _against(answer: Explanation, saved: Saved, schema: Schema, protected: Collection[str]) -> list[str]:
+    """Everything that stands against a letter."""
+    if answer.status != Status.EXPLAINED:
+        return [f"the case is {answer.status.value}, not EXPLAINED"]
+    why = []
+    if not answer.proof.verified:
+        why.append("the answer was not re-checked on the model")
+    if not answer.proof.minimal:
+        why.append("the answer is not proved to be the smallest")
+    if answer.plus:
+        why.append("the answer is a SEV+: it says what brings the decision about, not what turns it")
+    if not answer.all_listed:
+        why.append("not all smallest sets are listed (explain with more alternatives)")
+    used = {change.feature for changes in (answer.changes, *answer.alternatives) for change in changes}
+    kept = {feature.name for feature in schema.features if feature.protected} | set(protected)
+    why += [f'"{name}" is protected and in a smallest set' for name in schema.names if name in used & kept]
+    for name in protected:
+        schema.index(name)  # a misspelt name would protect nobody
+    return why + _unsigned(answer, saved, schema)
+
+
+def _unsigned(answer: Explanation, saved: Saved, schema: Schema) -> list[str]:
+    """Why the reference cannot be relied on."""
+    if answer.reference not in saved.names:
+        return [f'there is no reference "{answer.reference}" among those given']
+    number = saved.names.index(answer.reference)
+    if not saved.signatures or saved.signatures[number] is None:
+        return [f'the reference "{answer.reference}" is not signed off']
+    changed = saved.broken(number)
+    if changed:
+        return [f'the reference "{answer.reference}" was changed after it was signed ({", ".join(changed)})']
+    now = Cells.of(schema.conform(saved.frame.iloc[[number]], unseen="allow"))
+    signed = {feature.title: now.value(0, feature) for feature in schema.features}
+    if not answer.facts or any(signed.get(fact.feature) != fact.reference for fact in answer.facts):
+        return [f'the answer was made with other values of the reference "{answer.reference}" than were signed']
+    return []
+
+
+def _values(
+    answer: Explanation, saved: Saved, schema: Schema, found: Reasons, subject: str, dated: date | None
+) -> dict[str, Any]:
+    """What the templates are filled with; texts of data and tables are on one line."""
+    signature = saved.signatures[saved.names.index(str(answer.reference))]
+    assert signature is not None
+    title = {feature.name: show_name(feature.title) for feature in schema.features}
+    return {
+        "note": NOTE,
+        "dated": "" if dated is None else dated.isoformat(),
+        "subject": printable(subject),
+        "by_effect": all(reason.effect is not None for reason in found.given),
+        "given": [_line(number, reason) for number, reason in enumerate(found.given, start=1)],
+        "tied": [_line(number, reason) for number, reason in enumerate(found.tied, start=len(found.given) + 1)],
+        "changes": [(title[c.feature], show(c.after), show(c.before)) for c in answer.changes],
+        "sets": found.sets,
+        "less": "cheaper" if answer.weighted else "smaller",
+        "label": printable(str(answer.label)),
+        "reference": printable(str(answer.reference)),
+        "signature": printable(str(signature)),
+        "record": signature.fingerprint[:12],
+    }
+
+
+def _line(number: int, reason: Reason) -> Line:
+    assert reason.code is not None
+    words = printable(" ".join(reason.code.text.split()))
+    code = printable(" ".join(reason.code.code.split()))
+    return Line(number, code, words, show(reason.case), show(reason.typical), reason.kind == "necessary")

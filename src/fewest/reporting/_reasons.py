@@ -1,0 +1,204 @@
+"""Reasons of a decision, from ALL smallest sets: what is in every one is necessary, the rest are alternatives.
+
+One set is one way among several; a reason drawn from it alone would hang on which of equal answers was shown.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from fewest.decision import Decision
+from fewest.errors import UsageError
+from fewest.explanation import Change, Explanation, Status
+from fewest.explanations import Explanations
+from fewest.reporting._codes import Code, Codes, Direction, direction_of
+from fewest.reporting._effects import Effects, effects
+from fewest.schema import Schema
+
+Kind = Literal["necessary", "alternative"]
+AT_MOST = 4  # the commentary on Regulation B finds more than four reasons of little use
+SAME = 9  # decimals to which effects are compared
+
+
+@dataclass(frozen=True)
+class Reason:
+    """One feature that stood in the way.
+
+    Attributes
+    ----------
+    feature : str
+    kind : str
+        ``necessary`` where it is in every smallest set, otherwise ``alternative``.
+    effect : float or None
+        Its share of what turns the decision, 0 to 1; the effects of all reasons add up to 1. None without the model.
+    share : float
+        Share of the smallest sets it is in.
+    case, typical : object
+        The value of the case, and the one that would have helped to turn the decision.
+    direction : str
+        ``up``, ``down`` or ``level``: where the change leads.
+    code : Code or None
+        What the table of codes calls it.
+
+    Examples
+    --------
+    >>> Reason("debt", "necessary", 1.0, 1.0, 9, 2, "down").kind
+    'necessary'
+    """
+
+    feature: str
+    kind: Kind
+    effect: float | None
+    share: float
+    case: Any
+    typical: Any
+    direction: Direction
+    code: Code | None = None
+
+
+@dataclass(frozen=True)
+class Reasons:
+    """The reasons of one decision, the weightiest first.
+
+    Attributes
+    ----------
+    row : int
+    label : object
+    given : tuple of Reason
+        As many as were asked for.
+    left_out : tuple of Reason
+        All others.
+    tied : tuple of Reason
+        Those left out that weigh as much as the last one given.
+    sets : int
+        How many smallest sets there are.
+
+    Examples
+    --------
+    >>> Reasons(0, 0, (), (), (), 1).sets
+    1
+    """
+
+    row: int
+    label: Any
+    given: tuple[Reason, ...]
+    left_out: tuple[Reason, ...]
+    tied: tuple[Reason, ...]
+    sets: int
+
+
+def reasons(
+    answers: Explanations | Explanation,
+    at_most: int = AT_MOST,
+    codes: Codes | None = None,
+    *,
+    decision: Decision | None = None,
+    schema: Schema | None = None,
+) -> tuple[Reasons, ...]:
+    """The reasons of each explained case, drawn from all its smallest sets.
+
+    The effect of a feature in a set is what the score gains when this feature alone is left as it was, as a share of
+    the sum over the set's features: by minimality each of them, left as it was, undoes the change. A reason's effect is
+    the mean over all smallest sets, nought for those it is not in. Reasons come by effect; equal ones, necessary first,
+    then in column order. Without a model (an `Explanation` alone): by the share of sets they are in.
+
+    Parameters
+    ----------
+    answers : Explanations or Explanation
+        Explained with ``alternatives``, as many as it takes to list all.
+    at_most : int
+        Reasons given per case.
+    codes : Codes, optional
+        What the features are called.
+    decision, schema : Decision and Schema, optional
+        For an `Explanation` alone: what decides and what its features are, to weigh the reasons.
+
+    Returns
+    -------
+    tuple of Reasons
+        One for each case that is EXPLAINED.
+
+    Examples
+    --------
+    >>> from dataclasses import replace
+    >>> import fewest as fw
+    >>> decision = fw.Decision(lambda rows: rows["debt"].to_numpy() / 100 + rows["late"].to_numpy() / 10)
+    >>> refs = fw.references.supplied(decision, {"debt": [10], "late": [0]})
+    >>> out = fw.Explainer(decision, refs).explain({"debt": [80], "late": [6]}, alternatives=10)
+    >>> (found,) = reasons(replace(out, asked=10))
+    >>> [(reason.feature, reason.kind, round(reason.effect, 2)) for reason in found.given]
+    [('debt', 'necessary', 0.54), ('late', 'necessary', 0.46)]
+    """
+    if at_most < 1:
+        raise UsageError(f"at_most is {at_most}", do="ask for at least one reason")
+    if isinstance(answers, Explanation):
+        chosen = [answers]
+    else:
+        chosen = [answer for answer in answers if answer.status == Status.EXPLAINED]
+        decision, schema = answers.references.decision, answers.schema
+    for answer in chosen:
+        _check(answer)
+    if decision is None or schema is None:
+        weights: Sequence[Effects | None] = [None] * len(chosen)
+    else:
+        weights = effects(chosen, decision, schema)
+    order = () if schema is None else schema.names
+    return tuple(_of_one(answer, weight, at_most, codes, order) for answer, weight in zip(chosen, weights, strict=True))
+
+
+def _check(answer: Explanation) -> None:
+    """Refuse what reasons cannot be drawn from."""
+    where = f"case {answer.label}"
+    if answer.status != Status.EXPLAINED:
+        raise UsageError(f"{where} is {answer.status.value}: it has no reasons", do="ask for explained cases only")
+    if answer.plus:
+        raise UsageError("reasons are drawn from what turns a decision, not from SEV+", do='use direction="minus"')
+    if not answer.alternatives:
+        raise UsageError(
+            f"{where}: its smallest sets were not listed, and reasons are drawn from all of them",
+            do="explain with alternatives=1000",
+        )
+    if answer.asked is None:
+        raise UsageError(f"{where}: nobody knows whether all smallest sets are listed", do="explain it again")
+    if not answer.all_listed:
+        raise UsageError(
+            f"{where}: the list of its smallest sets was cut at {answer.asked}, and reasons are drawn from all of them",
+            do=f"explain with alternatives={10 * answer.asked}",
+        )
+
+
+def _of_one(
+    answer: Explanation, weight: Effects | None, at_most: int, codes: Codes | None, order: Sequence[str]
+) -> Reasons:
+    sets = answer.alternatives
+    first: dict[str, Change] = {}
+    counts: dict[str, int] = {}
+    for changes in sets:
+        for change in changes:
+            first.setdefault(change.feature, change)
+            counts[change.feature] = counts.get(change.feature, 0) + 1
+    found = [
+        _reason(change, counts[name] / len(sets), None if weight is None else weight[name], codes)
+        for name, change in first.items()
+    ]
+    names = order or [fact.feature for fact in answer.facts]
+    place = {name: number for number, name in enumerate(names)}
+    found.sort(key=lambda reason: (*_weight(reason), place.get(reason.feature, len(place))))
+    given, rest = tuple(found[:at_most]), tuple(found[at_most:])
+    tied = tuple(reason for reason in rest if _weight(reason)[0] == _weight(given[-1])[0])
+    return Reasons(answer.row, answer.label, given, rest, tied, len(sets))
+
+
+def _reason(change: Change, share: float, effect: float | None, codes: Codes | None) -> Reason:
+    direction = direction_of(change.before, change.after)
+    kind: Kind = "necessary" if share == 1 else "alternative"
+    code = None if codes is None else codes.find(change.feature, direction)
+    return Reason(change.feature, kind, effect, share, change.before, change.after, direction, code)
+
+
+def _weight(reason: Reason) -> tuple[float, bool]:
+    """What reasons are ordered by, the weightiest first."""
+    weight = reason.share if reason.effect is None else reason.effect
+    return -round(weight, SAME), reason.kind != "necessary"
