@@ -2,26 +2,36 @@ import json
 from pathlib import Path
 
 import pytest
+from payloads import escapes
 
 from fewest.cli import _doctor, main
+from fewest.scale import Run
 
 
 @pytest.mark.parametrize("model", ["logistic", "boosted", "mlp"])
-def test_demo_writes_three_files_and_prints_figures_and_a_sentence(
+def test_demo_leaves_a_run_folder_with_a_report_and_prints_figures_a_sentence_and_what_is_next(
     model: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     folder = tmp_path / "new" / "run"
     assert main(["demo", "--out", str(folder), "--model", model]) == 0
     printed = capsys.readouterr()
-    assert {file.name for file in folder.iterdir()} == {"report.html", "explanations.json", "explanations.csv"}
+    assert {file.name for file in folder.iterdir()} >= {
+        "report.html", "explanations.csv", "cases.csv", "manifest.json", "references.json"}  # fmt: skip
     assert "decided against" in printed.out
     assert "the model would have predicted good (bad: " in printed.out
     assert f"Open {folder / 'report.html'}" in printed.out
     assert "1,000/1,000" in printed.err
-    answers = json.loads((folder / "explanations.json").read_text())
-    assert answers["format"] == 1
-    assert answers["counts"]["EXPLAINED"] > 100
-    assert answers["counts"]["BUDGET"] == 0
+    for command in (f"fewest explore {folder}", f"fewest report {folder}", f"fewest verify {folder}"):
+        assert command in printed.out
+    run = Run.open(folder)
+    assert run.counts["EXPLAINED"] > 100
+    assert run.counts["BUDGET"] == 0
+    assert len((folder / "explanations.csv").read_text().splitlines()) == 1001
+    page = (folder / "report.html").read_text()
+    assert escapes(page) == []
+    assert "Whom does the model refuse" in page
+    sentence = next(line for line in printed.out.splitlines() if line.startswith("Case "))
+    assert sentence.split(": ", 1)[1] == str(run.explanation(int(sentence.split(":")[0].removeprefix("Case "))))
 
 
 def test_demo_goes_to_its_default_folder_and_can_run_twice(
@@ -34,7 +44,31 @@ def test_demo_goes_to_its_default_folder_and_can_run_twice(
     second = json.loads(capsys.readouterr().out)
     assert (tmp_path / "demo-run" / "report.html").is_file()
     assert first["sentence"] == second["sentence"]
-    assert first["summary"]["explained"] == second["summary"]["explained"]
+    assert first["summary"] == second["summary"]
+
+
+def test_demo_can_be_verified(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    pytest.importorskip("skops")
+    folder = tmp_path / "run"
+    assert main(["demo", "--out", str(folder), "--json"]) == 0
+    command = next(line for line in json.loads(capsys.readouterr().out)["next"] if "verify" in line)
+    assert main(command.split()[1:]) == 0
+    assert "Nothing is wrong" in capsys.readouterr().out
+
+
+def test_demo_takes_the_place_of_another_demo_and_of_nothing_else(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "manifest.json").write_text('{"kind": "fewest run", "format": 2, "about": {"title": "mine"}}')
+    assert main(["demo", "--out", str(tmp_path)]) == 2
+    assert "a run of something else" in capsys.readouterr().err
+    (tmp_path / "manifest.json").unlink()
+    (tmp_path / "journal.jsonl").write_text('{"about": {"title": "mine"}}\n')
+    assert main(["demo", "--out", str(tmp_path)]) == 2
+    (tmp_path / "journal.jsonl").unlink()
+    (tmp_path / "thesis.tex").write_text("x")
+    assert main(["demo", "--out", str(tmp_path)]) == 2
+    assert [file.name for file in tmp_path.iterdir()] == ["thesis.tex"]
 
 
 def test_demo_refuses_a_file_as_folder(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

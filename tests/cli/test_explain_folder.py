@@ -139,7 +139,7 @@ def test_bad_rows_in_the_middle_end_with_3_and_keep_what_was_done(
     said = capsys.readouterr().err
     assert "rows 100 to 120 of the data" in said
     assert "Z99" in said
-    assert len(list((tmp_path / "run").glob("part-*.parquet"))) == 2
+    assert len(list((tmp_path / "run").glob("part-*.cases.parquet"))) == 2
     assert not (tmp_path / "run" / "manifest.json").exists()
 
 

@@ -9,7 +9,7 @@ BLOCK = """
 import sys
 class Blocker:
     names = {"lightgbm", "xgboost", "catboost", "torch", "interpret", "polars", "pyarrow", "skops", "matplotlib",
-             "pacmap", "fastapi", "highspy"}
+             "pacmap", "fastapi", "uvicorn", "onnx", "onnxruntime", "pyspark", "highspy"}
     def find_spec(self, name, path=None, target=None):
         if name.split(".")[0] in self.names:
             raise ImportError(f"No module named {name!r}")

@@ -52,6 +52,7 @@ class Request:
     jobs: int | None = None
     chunk_rows: int | None = None
     part_rows: int | None = None
+    keep_cases: bool = True
 
     @property
     def table(self) -> Path | None:
@@ -97,14 +98,18 @@ def _run_folder(request: Request) -> int:
     return run_folder(
         _explainer(request, source, weights), request.data, request.out, model_file=request.model,
         alternatives=request.alternatives, jobs=request.jobs, chunk_rows=request.chunk_rows,
-        part_rows=request.part_rows, time_limit=request.time_limit, as_json=request.as_json, strict=request.strict,
+        part_rows=request.part_rows, keep_cases=request.keep_cases, time_limit=request.time_limit,
+        as_json=request.as_json, strict=request.strict,
     )  # fmt: skip
 
 
 def _check_one_table(request: Request) -> None:
     """Refuse what only a run folder can take."""
     several = len(request.data) > 1 or (request.table is not None and request.table.is_dir())
-    only = {"--jobs": request.jobs, "--chunk-rows": request.chunk_rows, "--part-rows": request.part_rows}
+    only: dict[str, object] = {
+        "--jobs": request.jobs, "--chunk-rows": request.chunk_rows, "--part-rows": request.part_rows,
+        "--no-cases": None if request.keep_cases else True,
+    }  # fmt: skip
     given = ["several tables" if several else None, *(name for name, value in only.items() if value is not None)]
     first = next((name for name in given if name is not None), None)
     if first is not None:

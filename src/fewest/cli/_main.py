@@ -13,7 +13,11 @@ from typing import Annotated, Any
 import typer
 
 from fewest.cli import _datasets, _paper, _references, _train
+from fewest.cli._explore import explore
+from fewest.cli._letter import letter
 from fewest.cli._options import MODEL, Centre, Json, show_help
+from fewest.cli._report import report
+from fewest.cli._serve import serve
 from fewest.errors import FewestError
 
 INTERRUPTED = 130
@@ -86,6 +90,7 @@ def explain(
     jobs: Annotated[int | None, typer.Option(min=1, help="Run folder: processes. Default: all cores.")] = None,
     chunk_rows: Annotated[int | None, typer.Option(min=1, help="Run folder: rows explained at once.")] = None,
     part_rows: Annotated[int | None, typer.Option(min=1, help="Run folder: rows per part file.")] = None,
+    no_cases: Annotated[bool, typer.Option("--no-cases", help="Run folder: leave the cases' own values out.")] = False,
     as_json: Json = False,
     strict: Annotated[bool, typer.Option("--strict", help="Exit 5 if a case has no proved answer.")] = False,
     allow_pickle: Annotated[bool, typer.Option("--allow-pickle", help="Load files that run code.")] = False,
@@ -99,7 +104,7 @@ def explain(
             threshold=threshold, centre=centre.value, references=references, immutable=tuple(immutable or ()),
             weight=tuple(weight or ()), at_most=at_most, plus=plus, alternatives=alternatives, time_limit=time_limit,
             out=out, as_json=as_json, strict=strict, allow_pickle=allow_pickle, jobs=jobs,
-            chunk_rows=chunk_rows, part_rows=part_rows,
+            chunk_rows=chunk_rows, part_rows=part_rows, keep_cases=not no_cases,
         )
     )  # fmt: skip
 
@@ -121,6 +126,12 @@ def verify(
     return run_verify(
         run, tuple(data), model, allow_pickle=allow_pickle, cheap=cheap, sample=sample, seed=seed, as_json=as_json
     )
+
+
+app.command()(report)
+app.command()(explore)
+app.command()(letter)
+app.command()(serve)
 
 
 @app.command()
