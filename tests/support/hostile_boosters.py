@@ -66,6 +66,26 @@ def other_objective(_mark: str) -> bytes:
     return json.dumps(content).encode()
 
 
+def with_names(change: Callable[[dict[str, Any]], Any]) -> bytes:
+    """A booster with a feature of text, whose names of levels were changed."""
+    import pandas as pd
+
+    X, y = data()
+    frame = pd.DataFrame({"a": X[:, 0], "k": pd.Categorical(np.where(X[:, 1] > 0, "up", "down"))})
+    model = xgboost.XGBClassifier(n_estimators=1, max_depth=2, enable_categorical=True).fit(frame, y)
+    content = json.loads(bytes(model.get_booster().save_raw("json")))
+    change(content["learner"]["gradient_booster"]["model"]["cats"])
+    return json.dumps(content).encode()
+
+
+for _file, _where in (
+    ("xgb-far-name.json", lambda names: names["enc"][1].update(offsets=[0, 2, 10**8])),
+    ("xgb-far-order.json", lambda names: names.update(sorted_idx=[0, 10**8])),
+    ("xgb-far-segment.json", lambda names: names.update(feature_segments=[0, 0, 10**8])),
+):
+    hostile(_file)(lambda mark, _where=_where: with_names(_where))
+
+
 @hostile("xgb-length-lie.ubj")
 def length_lie(_mark: str) -> bytes:
     return b"{L" + struct.pack(">q", 7) + b"learner[$l#L" + struct.pack(">q", 1 << 60)

@@ -12,6 +12,7 @@ from fewest.persistence._archive import unpack
 from fewest.persistence._limits import needs_a_yes, refused
 from fewest.persistence._settings import labels_from_json, labels_to_json, same_schema
 from fewest.persistence._skops import audited, dump_skops, load_skops
+from fewest.persistence._sound import parts_of
 from fewest.persistence._trees import tree_from_members, tree_members
 from fewest.schema_json import schema_from_json
 
@@ -71,25 +72,8 @@ def holds_rows(model: Any) -> str | None:
     >>> holds_rows([SVC().fit([[0.0], [1.0]], [0, 1])])
     'support_vectors_'
     """
-    seen: set[int] = set()
-    todo = [model]
-    while todo:
-        thing = todo.pop()
-        if id(thing) in seen or isinstance(thing, str | bytes | bytearray | type):
-            continue
-        seen.add(id(thing))
-        if isinstance(thing, dict):
-            todo.extend(thing.values())
-        elif isinstance(thing, list | tuple | set):
-            todo.extend(thing)
-        elif isinstance(thing, np.ndarray):
-            todo.extend(thing.ravel() if thing.dtype == object else ())
-        elif hasattr(thing, "__dict__"):
-            held = ROWS & set(vars(thing))
-            if held:
-                return sorted(held)[0]
-            todo.extend(vars(thing).values())
-    return None
+    held = [ROWS & set(vars(part)) for part in parts_of(model)]
+    return next((sorted(names)[0] for names in held if names), None)
 
 
 def _table(model: Any) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -14,6 +15,13 @@ OBJECTIVES = ("binary", "cross_entropy", "multiclass", "multiclassova")
 END = "\nend of trees"
 INTS, FLOATS = np.int64, np.float64
 INNER = {"split_feature": INTS, "threshold": FLOATS, "decision_type": INTS, "left_child": INTS, "right_child": INTS}
+# Not needed for scores, but read by LightGBM all the same: a word that is no number ends the process.
+ALSO_INNER = {"split_gain": FLOATS, "internal_value": FLOATS, "internal_weight": FLOATS, "internal_count": INTS}
+ALSO_LEAVES = {"leaf_weight": FLOATS, "leaf_count": INTS}
+SINGLE = {"Tree", "num_leaves", "num_cat", "is_linear", "shrinkage"}
+KEYS = {*INNER, *ALSO_INNER, *ALSO_LEAVES, *SINGLE, "leaf_value", "cat_boundaries", "cat_threshold", ""}
+# Narrower than Python's own reading of numbers: no underscores, no digits of other scripts, no long names of infinity.
+WORDS = {INTS: re.compile(r"-?[0-9]{1,18}"), FLOATS: re.compile(r"-?([0-9]+(\.[0-9]*)?(e[-+]?[0-9]{1,3})?|inf|nan)")}
 MOST_LEAVES = 1 << 24
 
 
@@ -92,15 +100,21 @@ def _check_sizes(header: Mapping[str, str], text: str, blocks: list[str], name: 
 
 
 def _flaw(block: Mapping[str, str], number: int, width: int) -> str | None:
-    leaves, sets = int(block["num_leaves"]), int(block["num_cat"])
-    if int(block["Tree"]) != number or not 0 < leaves <= MOST_LEAVES or not 0 <= sets < leaves:
+    leaves, sets, own = (int(_numbers(block, key, INTS)[0]) for key in ("num_leaves", "num_cat", "Tree"))
+    if own != number or not 0 < leaves <= MOST_LEAVES or not 0 <= sets < leaves:
         return "its number of leaves or of sets makes no sense"
+    if set(block) - KEYS or len(_numbers(block, "shrinkage", FLOATS)) != 1:
+        return "it has lines of an unknown kind"
     if block.get("is_linear", "0") != "0":
         return "its leaves are linear, which is not read"
     values = _numbers(block, "leaf_value", FLOATS)
     arrays = {part: _numbers(block, part, kind) for part, kind in INNER.items()} if leaves > 1 else {}
     if len(values) != leaves or any(len(array) != leaves - 1 for array in arrays.values()):
         return "its arrays have different lengths"
+    told = {**dict.fromkeys(ALSO_INNER, leaves - 1), **dict.fromkeys(ALSO_LEAVES, leaves)}
+    for key, count in told.items():
+        if block.get(key, "") and len(_numbers(block, key, {**ALSO_INNER, **ALSO_LEAVES}[key])) != count:
+            return "its arrays have different lengths"
     if not np.isfinite(values).all():
         return "it holds a number that is not finite"
     return _flaw_of_splits(arrays, block, leaves, sets, width) if arrays else None
@@ -143,4 +157,8 @@ def _flaw_of_levels(block: Mapping[str, str], numbers: Any, sets: int) -> str | 
 
 
 def _numbers(block: Mapping[str, str], key: str, kind: Any) -> Any:
-    return np.array(block[key].split(), dtype=kind)
+    words = block[key].split(" ") if block[key] else []
+    for word in words:
+        if not WORDS[kind].fullmatch(word):
+            raise ValueError(f"{key}: {word[:20]!r} is no number")
+    return np.array(words, dtype=kind)

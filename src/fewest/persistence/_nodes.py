@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -11,23 +11,25 @@ import numpy as np
 from fewest.persistence._arrays import read_array
 from fewest.persistence._lightgbm_text import check_lightgbm
 from fewest.persistence._limits import refused
+from fewest.persistence._sound import parts_of
 from fewest.persistence._tree_arrays import flaw_of_sklearn
 from fewest.persistence._ubjson import parse_ubjson
-from fewest.persistence._xgboost_json import check_xgboost
+from fewest.persistence._xgboost_json import check_xgboost, rewritten
 
-Node = Mapping[str, Any]
-Members = Mapping[str, bytes]
+Node = dict[str, Any]
+Members = dict[str, bytes]
+CHECKED = "checked by fewest"
 
 
 def check_node(node: Node, members: Members, name: str) -> None:
-    """Refuse a node whose content would lead native code astray.
+    """Refuse a node whose content would lead native code astray; a booster of XGBoost is put into a form that cannot.
 
     Parameters
     ----------
     node : mapping
-        One node of a skops plan, without object numbers.
+        One node of a skops plan, without object numbers. That of a booster is changed: see `revived`.
     members : mapping
-        Files of the archive.
+        Files of the archive; checked models of boosters are added.
     name : str
         For messages.
     """
@@ -70,6 +72,35 @@ def _check_xgboost(node: Node, members: Members, name: str) -> None:
     if set(content) != {"Model", "Config"}:
         raise refused(name, "its booster is no snapshot of XGBoost")
     check_xgboost(content["Model"], name)
+    file = f"checked-{len(members)}.bin"
+    members[file] = rewritten(content["Model"])
+    parts = {
+        "handle": _plain_node("JsonNode", "str", content="null"),
+        CHECKED: _plain_node("BytesNode", "bytes", file=file),
+    }
+    keys = [_plain_node("TypeNode", "str") for _ in parts]
+    node["content"] = _plain_node(
+        "DictNode", "dict", content=parts, key_types=_plain_node("ListNode", "list", content=keys)
+    )
+
+
+def _plain_node(loader: str, kind: str, **more: Any) -> dict[str, Any]:
+    return {"__class__": kind, "__module__": "builtins", "__loader__": loader, **more}
+
+
+def revived(model: Any) -> Any:
+    """The model with its boosters of XGBoost read from their checked JSON.
+
+    skops would hand XGBoost a snapshot of its memory, which XGBoost believes; that is left out of the plan.
+    """
+    for part in parts_of(model):
+        kind = type(part)
+        # Of this class alone: every one of them was checked, and no other can bring bytes under this name.
+        if (kind.__module__, kind.__name__) == ("xgboost.core", "Booster"):
+            fresh = kind()
+            fresh.load_model(bytearray(vars(part)[CHECKED]))
+            part.__dict__ = fresh.__dict__
+    return model
 
 
 def _check_lightgbm(node: Node, members: Members, name: str) -> None:

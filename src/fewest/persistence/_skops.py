@@ -17,7 +17,7 @@ from fewest.persistence._archive import unpack
 from fewest.persistence._arrays import read_array
 from fewest.persistence._json import as_json, parse
 from fewest.persistence._limits import first_line, refused, refusing
-from fewest.persistence._nodes import check_node
+from fewest.persistence._nodes import check_node, revived
 from fewest.persistence._sound import check_sound
 from fewest.persistence._types import BUILT_BY, is_listed, trusted
 
@@ -53,13 +53,16 @@ def load_skops(data: bytes, name: str, trust_all: bool = False) -> Any:
         foreign = set(skops.get_untrusted_types(data=checked)) - set(trusted())
         if foreign and not trust_all:
             raise not_listed(name, foreign)
-        model = skops.loads(checked, trusted=sorted({*trusted(), *foreign}))
+        model = revived(skops.loads(checked, trusted=sorted({*trusted(), *foreign})))
     check_sound(model, name)
     return model
 
 
-def audited(members: Mapping[str, bytes], name: str, trust_all: bool = False) -> dict[str, Any]:
-    """The plan of a skops file without object numbers, or an error: everything in it is on the list and well formed."""
+def audited(members: dict[str, bytes], name: str, trust_all: bool = False) -> dict[str, Any]:
+    """The plan of a skops file without object numbers, or an error: everything in it is on the list and well formed.
+
+    Boosters of XGBoost are written anew, among the members.
+    """
     if SCHEMA not in members:
         raise refused(name, f"it is no skops file: it has no {SCHEMA}")
     schema = parse(members[SCHEMA], name)
@@ -78,7 +81,7 @@ def audited(members: Mapping[str, bytes], name: str, trust_all: bool = False) ->
     if foreign and not trust_all:
         raise not_listed(name, foreign)
     with refusing(name, "it is no whole skops file"):
-        for node in nodes_of(schema):
+        for node in list(nodes_of(schema)):
             check_node(node, members, name)
     return dict(schema)
 

@@ -29,13 +29,7 @@ def check_sound(model: Any, name: str) -> None:
     >>> from sklearn.tree import DecisionTreeClassifier
     >>> check_sound(DecisionTreeClassifier().fit([[0.0], [1.0]], [0, 1]), "m.skops")
     """
-    seen: set[int] = set()
-    todo: list[tuple[Any, int | None]] = [(model, None)]
-    while todo:
-        thing, width = todo.pop()
-        if isinstance(thing, PLAIN) or id(thing) in seen:
-            continue
-        seen.add(id(thing))
+    for thing, width in _with_widths(model):
         check = _CHECKS.get((type(thing).__module__.partition(".")[0], type(thing).__name__))
         # A template that was never fitted has none of this, and scores nothing.
         if check is not None and hasattr(thing, check[0]):
@@ -43,8 +37,34 @@ def check_sound(model: Any, name: str) -> None:
                 flaw = check[1](thing, width)
             if flaw is not None:
                 raise refused(name, f"a damaged {type(thing).__name__}: {flaw}")
-        width = getattr(thing, "n_features_in_", width)
-        todo.extend((part, width) for part in _parts(thing))
+
+
+def parts_of(model: Any) -> list[Any]:
+    """Everything with attributes that a model holds, itself included.
+
+    Examples
+    --------
+    >>> from sklearn.dummy import DummyClassifier
+    >>> [type(part).__name__ for part in parts_of([DummyClassifier()])]
+    ['DummyClassifier']
+    """
+    return [thing for thing, _ in _with_widths(model) if hasattr(thing, "__dict__")]
+
+
+def _with_widths(model: Any) -> list[tuple[Any, int | None]]:
+    """Everything a model holds that is no plain value, and the number of features of the estimator around it."""
+    seen: set[int] = set()
+    out: list[tuple[Any, int | None]] = []
+    todo: list[tuple[Any, int | None]] = [(model, None)]
+    while todo:
+        thing, width = todo.pop()
+        if isinstance(thing, PLAIN) or id(thing) in seen:
+            continue
+        seen.add(id(thing))
+        out.append((thing, width))
+        inside = getattr(thing, "n_features_in_", width)
+        todo.extend((part, inside) for part in _parts(thing))
+    return out
 
 
 def _parts(thing: Any) -> list[Any]:

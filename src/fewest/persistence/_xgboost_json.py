@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from fewest.persistence._json import as_json
 from fewest.persistence._limits import refused, refusing
 from fewest.persistence._tree_arrays import flaw_of_tree
 
@@ -50,6 +51,31 @@ def check_xgboost(content: Any, name: str) -> None:
         _check_booster(learner["gradient_booster"], width, max(1, classes), name)
 
 
+def rewritten(content: Any) -> bytes:
+    """A checked model as JSON text for XGBoost to read.
+
+    Its parser then sees what was checked and cannot read it otherwise; and its reader of UBJSON, which ends the process
+    where an array is of another type than it expects, is not used at all.
+
+    Examples
+    --------
+    >>> rewritten({"a": np.array([0.1], dtype=">f4")})
+    b'{"a": [0.1]}'
+    """
+    return as_json(_plain(content))
+
+
+def _plain(content: Any) -> Any:
+    if isinstance(content, dict):
+        return {key: _plain(value) for key, value in content.items()}
+    if isinstance(content, list):
+        return [_plain(value) for value in content]
+    if isinstance(content, np.ndarray):
+        # The shortest text of a float32 that brings it back; as a double it would have digits XGBoost cannot read.
+        return content.astype(str).astype(float).tolist() if content.dtype.kind == "f" else content.tolist()
+    return content
+
+
 def _check_booster(booster: Mapping[str, Any], width: int, outputs: int, name: str) -> None:
     kind = booster["name"]
     if kind == "gblinear":
@@ -64,6 +90,8 @@ def _check_booster(booster: Mapping[str, Any], width: int, outputs: int, name: s
     if kind == "dart" and _numbers(booster["weight_drop"], np.float64, name).shape != (len(trees),):
         raise refused(name, "it has not one weight per tree")
     _check_rounds(inside, len(trees), outputs, name)
+    if inside.get("cats", {}).get("enc"):
+        _check_names(inside["cats"], width, name)
     for number, tree in enumerate(trees):
         flaw = _flaw(tree, number, width, name)
         if flaw is not None:
@@ -80,6 +108,29 @@ def _check_rounds(inside: Mapping[str, Any], trees: int, outputs: int, name: str
         raise refused(name, "a tree is of a class that is not there")
     if len(bounds) == 0 or bounds[0] != 0 or bounds[-1] != trees or (np.diff(bounds) < 0).any():
         raise refused(name, "its rounds do not fit its trees")
+
+
+def _check_names(names: Mapping[str, Any], width: int, name: str) -> None:
+    """Names of levels: stretches of one list of bytes, and a sorted order of them for each feature."""
+    ends, order = (_numbers(names[part], np.int64, name) for part in ("feature_segments", "sorted_idx"))
+    fits = len(names["enc"]) == width and _is_cut(ends, width, len(order))
+    for known, first, last in zip(names["enc"], ends[:-1], ends[1:], strict=True) if fits else ():
+        held, count = len(known["values"]), int(last - first)
+        if "offsets" in known and (count or len(known["offsets"])):
+            # The last name may be cut short: XGBoost counts letters where it should count bytes.
+            starts = _numbers(known["offsets"], np.int64, name)
+            fits &= _is_cut(starts, count, int(starts[-1])) and int(starts[-1]) <= held
+        elif "offsets" not in known:
+            fits &= held == count
+        places = order[first:last]
+        fits &= bool(((places >= 0) & (places < count)).all())
+    if not fits:
+        raise refused(name, "its names of levels do not fit together")
+
+
+def _is_cut(ends: Any, parts: int, whole: int) -> bool:
+    """Whether numbers cut a list of this length into so many parts, one after the other."""
+    return bool(len(ends) == parts + 1 and ends[0] == 0 and ends[-1] == whole and (np.diff(ends) >= 0).all())
 
 
 def _flaw(tree: Mapping[str, Any], number: int, width: int, name: str) -> str | None:

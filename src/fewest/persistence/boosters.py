@@ -8,29 +8,26 @@ import numpy as np
 import numpy.typing as npt
 
 from fewest.errors import MissingExtraError
-from fewest.persistence._json import as_json, parse
+from fewest.persistence._json import parse
 from fewest.persistence._lightgbm_text import check_lightgbm
 from fewest.persistence._limits import refusing
 from fewest.persistence._ubjson import is_ubjson, parse_ubjson
-from fewest.persistence._xgboost_json import check_xgboost
+from fewest.persistence._xgboost_json import check_xgboost, rewritten
 
 INSTALL = 'pip install "fewest[boosters]"'
 
 
 def load_xgboost(data: bytes, name: str) -> Any:
-    """An XGBClassifier from the bytes that XGBoost's ``save_model`` wrote as JSON or UBJSON; the name is for messages."""
+    """An XGBClassifier from bytes that XGBoost's ``save_model`` wrote, in JSON or UBJSON; the name is for messages."""
     try:
         import xgboost
     except ImportError as error:
         raise MissingExtraError(f"reading {name} needs xgboost", do=INSTALL) from error
-    binary = is_ubjson(data)
-    content = parse_ubjson(data, name) if binary else parse(data, name)
+    content = parse_ubjson(data, name) if is_ubjson(data) else parse(data, name)
     check_xgboost(content, name)
     with refusing(name, "XGBoost does not take it"):
-        # Text is written anew, so that the library's parser sees what was checked and cannot read it otherwise.
-        checked = data if binary else as_json(content)
         model = xgboost.XGBClassifier()
-        model.load_model(bytearray(checked))
+        model.load_model(bytearray(rewritten(content)))
     return model
 
 

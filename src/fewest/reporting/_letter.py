@@ -112,12 +112,11 @@ def letter(
 
     Examples
     --------
-    >>> from dataclasses import replace
     >>> import fewest as fw
     >>> from fewest.reporting import Code
     >>> decision = fw.Decision(lambda rows: rows["debt"].to_numpy() / 100, positive="bad")
     >>> refs = fw.references.supplied(decision, {"debt": [10]}).sign_off("Credit Risk")
-    >>> out = replace(fw.Explainer(decision, refs).explain({"debt": [80]}, alternatives=10), asked=10)
+    >>> out = fw.Explainer(decision, refs).explain({"debt": [80]}, alternatives=10)
     >>> codes = Codes.of([Code("debt", "down", "R01", "Debts are high")])
     >>> print(letter(out[0], codes, refs).text.splitlines()[3])
       1 (R01) Debts are high: 80; typical accepted case: 10 *

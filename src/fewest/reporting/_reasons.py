@@ -122,12 +122,11 @@ def reasons(
 
     Examples
     --------
-    >>> from dataclasses import replace
     >>> import fewest as fw
     >>> decision = fw.Decision(lambda rows: rows["debt"].to_numpy() / 100 + rows["late"].to_numpy() / 10)
     >>> refs = fw.references.supplied(decision, {"debt": [10], "late": [0]})
     >>> out = fw.Explainer(decision, refs).explain({"debt": [80], "late": [6]}, alternatives=10)
-    >>> (found,) = reasons(replace(out, asked=10))
+    >>> (found,) = reasons(out)
     >>> [(reason.feature, reason.kind, round(reason.effect, 2)) for reason in found.given]
     [('debt', 'necessary', 0.54), ('late', 'necessary', 0.46)]
     """
