@@ -50,6 +50,14 @@ def test_a_run_folder_is_made_without_the_training_table(
     assert run.manifest["settings"]["positive"] == "bad"
 
 
+def test_protected_columns_are_marked_and_cases_can_be_left_out(call: list[str], tmp_path: Path) -> None:
+    assert main([*call, "--protected", "age", "--no-cases"]) == 0
+    run = Run.open(tmp_path / "run")
+    assert [feature.name for feature in run.schema.features if feature.protected] == ["age"]
+    assert not run.keeps_cases
+    assert main([*call, "--protected", "aged"]) == 2
+
+
 def test_the_folder_holds_the_answers_of_the_command_without_one(
     call: list[str], references: Path, files: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -40,6 +40,7 @@ class Request:
     centre: Any = "mean"
     references: Path | None = None
     immutable: tuple[str, ...] = ()
+    protected: tuple[str, ...] = ()
     weight: tuple[str, ...] = ()
     at_most: float | None = None
     plus: bool = False
@@ -157,6 +158,10 @@ def _source(request: Request) -> Source:
 
 
 def _explainer(request: Request, source: Source, weights: dict[str, float]) -> Explainer:
+    schema = source.schema
+    for name in request.protected:
+        schema = schema.with_(name, protected=True)
+    source = replace(source, schema=schema)
     constraints: list[Constraint] = [Immutable(name) for name in request.immutable]
     if request.at_most is not None:
         constraints.append(AtMost(request.at_most))

@@ -81,6 +81,7 @@ def explain(
     centre: Annotated[Centre, typer.Option(help="The typical accepted case.")] = Centre.mean,
     references: Annotated[Path | None, typer.Option(help="Typical cases from a .csv or .json file instead.")] = None,
     immutable: Annotated[list[str] | None, typer.Option(help="Column that never changes; repeat it.")] = None,
+    protected: Annotated[list[str] | None, typer.Option(help="Column to warn of in answers; repeat it.")] = None,
     weight: Annotated[list[str] | None, typer.Option(help="COL=W, cost of changing a column; repeat it.")] = None,
     at_most: Annotated[float | None, typer.Option(help="Change at most so many features.")] = None,
     plus: Annotated[bool, typer.Option("--plus", help="SEV+: the case's values that alone bring it about.")] = False,
@@ -102,6 +103,7 @@ def explain(
         Request(
             data=tuple(data or ()), model=model, train=train, demo=demo, target=target, positive=positive,
             threshold=threshold, centre=centre.value, references=references, immutable=tuple(immutable or ()),
+            protected=tuple(protected or ()),
             weight=tuple(weight or ()), at_most=at_most, plus=plus, alternatives=alternatives, time_limit=time_limit,
             out=out, as_json=as_json, strict=strict, allow_pickle=allow_pickle, jobs=jobs,
             chunk_rows=chunk_rows, part_rows=part_rows, keep_cases=not no_cases,

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
+from fewest.persistence._json import parse
 from fewest.persistence._limits import refused, refusing
 from fewest.persistence._tree_arrays import flaw_of_tree
 
 OBJECTIVES = ("binary", "cross_entropy", "multiclass", "multiclassova")
 END = "\nend of trees"
+LEVELS = "pandas_categorical:"
 INTS, FLOATS = np.int64, np.float64
 INNER = {"split_feature": INTS, "threshold": FLOATS, "decision_type": INTS, "left_child": INTS, "right_child": INTS}
 # Not needed for scores, but read by LightGBM all the same: a word that is no number ends the process.
@@ -23,6 +26,26 @@ KEYS = {*INNER, *ALSO_INNER, *ALSO_LEAVES, *SINGLE, "leaf_value", "cat_boundarie
 # Narrower than Python's own reading of numbers: no underscores, no digits of other scripts, no long names of infinity.
 WORDS = {INTS: re.compile(r"-?[0-9]{1,18}"), FLOATS: re.compile(r"-?([0-9]+(\.[0-9]*)?(e[-+]?[0-9]{1,3})?|inf|nan)")}
 MOST_LEAVES = 1 << 24
+
+
+def rewritten(text: str, name: str) -> str:
+    """A checked model text without what scores do not need: LightGBM's readers of settings believe what they read.
+
+    What is kept of the end is the line of levels, which Python reads as JSON.
+    """
+    check_lightgbm(text, name)
+    trees, _, rest = text.partition(END)
+    line = next((line for line in rest.splitlines() if line.startswith(LEVELS)), f"{LEVELS}null")
+    levels = parse(line.removeprefix(LEVELS).encode("utf-8"), name)
+    plain = levels is None or (
+        isinstance(levels, list)
+        and all(
+            isinstance(known, list) and not any(isinstance(level, dict | list) for level in known) for known in levels
+        )
+    )
+    if not plain:
+        raise refused(name, "its levels are no lists of values")
+    return f"{trees}{END}\n\n{LEVELS}{json.dumps(levels)}\n"
 
 
 def check_lightgbm(text: str, name: str) -> dict[str, str]:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from fewest.persistence._arrays import read_array
-from fewest.persistence._lightgbm_text import check_lightgbm
+from fewest.persistence._lightgbm_text import rewritten as rewritten_text
 from fewest.persistence._limits import refused
 from fewest.persistence._sound import parts_of
 from fewest.persistence._tree_arrays import flaw_of_sklearn
@@ -22,7 +22,7 @@ CHECKED = "checked by fewest"
 
 
 def check_node(node: Node, members: Members, name: str) -> None:
-    """Refuse a node whose content would lead native code astray; a booster of XGBoost is put into a form that cannot.
+    """Refuse a node whose content would lead native code astray; boosters are put into a form that cannot.
 
     Parameters
     ----------
@@ -111,7 +111,7 @@ def _check_lightgbm(node: Node, members: Members, name: str) -> None:
     text = _value(state["_handle"], members, name)
     if not isinstance(text, str):
         raise refused(name, "its booster has no text")
-    check_lightgbm(text, name)
+    state["_handle"] = _plain_node("JsonNode", "str", content=json.dumps(rewritten_text(text, name)))
 
 
 def _value(node: Node, members: Members, name: str) -> Any:

@@ -29,7 +29,7 @@ def check_sound(model: Any, name: str) -> None:
     >>> from sklearn.tree import DecisionTreeClassifier
     >>> check_sound(DecisionTreeClassifier().fit([[0.0], [1.0]], [0, 1]), "m.skops")
     """
-    for thing, width in _with_widths(model):
+    for thing, width in _walk(model, lambda thing, width: getattr(thing, "n_features_in_", width)):
         check = _CHECKS.get((type(thing).__module__.partition(".")[0], type(thing).__name__))
         # A template that was never fitted has none of this, and scores nothing.
         if check is not None and hasattr(thing, check[0]):
@@ -48,11 +48,12 @@ def parts_of(model: Any) -> list[Any]:
     >>> [type(part).__name__ for part in parts_of([DummyClassifier()])]
     ['DummyClassifier']
     """
-    return [thing for thing, _ in _with_widths(model) if hasattr(thing, "__dict__")]
+    # No attribute is asked for: a booster that is not there yet would answer with an error of its own.
+    return [thing for thing, _ in _walk(model, lambda thing, width: None) if hasattr(thing, "__dict__")]
 
 
-def _with_widths(model: Any) -> list[tuple[Any, int | None]]:
-    """Everything a model holds that is no plain value, and the number of features of the estimator around it."""
+def _walk(model: Any, width_of: Callable[[Any, int | None], int | None]) -> list[tuple[Any, int | None]]:
+    """Everything a model holds that is no plain value, and the number of features of what is around it."""
     seen: set[int] = set()
     out: list[tuple[Any, int | None]] = []
     todo: list[tuple[Any, int | None]] = [(model, None)]
@@ -62,7 +63,7 @@ def _with_widths(model: Any) -> list[tuple[Any, int | None]]:
             continue
         seen.add(id(thing))
         out.append((thing, width))
-        inside = getattr(thing, "n_features_in_", width)
+        inside = width_of(thing, width)
         todo.extend((part, inside) for part in _parts(thing))
     return out
 

@@ -16,6 +16,7 @@ INTS = ("left_children", "right_children", "split_indices", "default_left", "spl
 FLOATS = ("split_conditions", "base_weights")
 LARGEST_LEVEL = 1 << 20
 MOST_TREES = 1_000_000
+NO_PARENT = 2**31 - 1
 
 
 def check_xgboost(content: Any, name: str) -> None:
@@ -152,9 +153,18 @@ def _flaw(tree: Mapping[str, Any], number: int, width: int, name: str) -> str | 
         return "it holds a number that is not finite"
     parents = _numbers(tree["parents"], np.int64, name)
     flaw = flaw_of_tree(left, right, ints["split_indices"], inner, width)
-    if flaw is None and (parents.shape != (nodes,) or (parents[left[inner]] != np.flatnonzero(inner)).any()):
+    if flaw is None and not _agree(parents, left, right, inner):
         flaw = "its parents and children disagree"
     return flaw or _flaw_of_levels(tree, ints["split_type"], inner, name)
+
+
+def _agree(parents: Any, left: Any, right: Any, inner: Any) -> bool:
+    """Whether each node's parent is there and has it as its child; nodes that were pruned have a parent only."""
+    if parents.shape != left.shape or parents[0] not in (-1, NO_PARENT):
+        return False
+    here = np.flatnonzero(inner)
+    known = ((parents[1:] >= 0) & (parents[1:] < len(parents))).all()
+    return bool(known and (parents[left[inner]] == here).all() and (parents[right[inner]] == here).all())
 
 
 def _flaw_of_levels(tree: Mapping[str, Any], split_type: Any, inner: Any, name: str) -> str | None:

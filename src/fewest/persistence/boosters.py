@@ -10,6 +10,7 @@ import numpy.typing as npt
 from fewest.errors import MissingExtraError
 from fewest.persistence._json import parse
 from fewest.persistence._lightgbm_text import check_lightgbm
+from fewest.persistence._lightgbm_text import rewritten as rewritten_text
 from fewest.persistence._limits import refusing
 from fewest.persistence._ubjson import is_ubjson, parse_ubjson
 from fewest.persistence._xgboost_json import check_xgboost, rewritten
@@ -58,9 +59,9 @@ class LightGBMModel:
         except ImportError as error:
             raise MissingExtraError(f"reading {name} needs lightgbm", do=INSTALL) from error
         header = check_lightgbm(text, name)
+        self.text = rewritten_text(text, name)
         with refusing(name, "LightGBM does not take it"):
-            self.booster_ = lightgbm.Booster(model_str=text)
-        self.text = text
+            self.booster_ = lightgbm.Booster(model_str=self.text)
         self.classes_ = np.arange(max(2, int(header["num_class"])))
         self.n_features_in_ = int(header["max_feature_idx"]) + 1
         self.feature_names_in_ = np.array(self.booster_.feature_name(), dtype=object)
