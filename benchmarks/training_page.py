@@ -2,8 +2,9 @@
 
     python benchmarks/training_page.py FOLDER [DATA | --no-fronts]
 
-`benchmarks/training_devices.py > FOLDER/devices.txt` adds epoch times. For every line that misses the paper's mean SEV,
-the front of accuracy against SEV is walked once more on split 0, and kept in FOLDER/fronts.jsonl.
+`benchmarks/training_devices.py > FOLDER/devices.txt` adds epoch times; FOLDER/machines.txt says where units were
+measured. For every line that misses the paper's mean SEV, the front of accuracy against SEV is walked once more on
+split 0, and kept in FOLDER/fronts.jsonl.
 """
 
 from __future__ import annotations
@@ -36,6 +37,9 @@ def main(folder: str, data: str | None) -> None:
         "exact, on each model's own test positives. The units measured are in `docs/benchmarks/units`; the same "
         "command with `--out` there goes on from them.\n",
     ]
+    machines = Path(folder, "machines.txt")
+    if machines.is_file():
+        parts.append(machines.read_text(encoding="utf-8"))
     for name, title in (("allopt1", "All-Opt-1"), ("alloptc", "All-Opt-cluster")):
         document = Path(folder, f"{name}.json")
         if document.is_file():

@@ -254,3 +254,57 @@ def test_bytes_changed_by_chance_never_end_the_process(name: str, tmp_path: Path
     print(f"\n{name}: {loaded} loaded, {refused} refused")
     assert loaded + refused == 1000
     assert refused > 100
+
+
+# Bytes by chance seldom leave the format whole; values put in by chance do.
+VALUES = """
+import json, random, sys, warnings
+import numpy as np
+warnings.simplefilter("ignore")
+sys.path.insert(0, sys.argv[1])
+import hostile_boosters
+from fewest.errors import FewestError
+from fewest.persistence import load_model
+from pathlib import Path
+path, count, chance = Path(sys.argv[2]), int(sys.argv[3]), random.Random(int(sys.argv[4]))
+ODD = [-1, -2, 0, 1, 2, 7, 2**31 - 1, 2**31, -(2**31), 1e30, 1.5, "", "-1", "2147483647", "x", None, [], {}, [2**31]]
+def places(value, way=()):
+    inner = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    return [way, *(place for key, part in inner for place in places(part, (*way, key)))]
+def bent_json():
+    *way, last = chance.choice(places(WHOLE)[1:])
+    part = whole = json.loads(json.dumps(WHOLE))
+    for key in way:
+        part = part[key]
+    part[last] = chance.choice(ODD)
+    return json.dumps(whole)
+def bent_text():
+    lines = [line for line in TEXT.splitlines() if not line.startswith("tree_sizes")]
+    at = chance.randrange(lines.index("end of trees"))
+    key, mark, values = lines[at].partition("=")
+    words = values.split(" ")
+    words[chance.randrange(len(words))] = str(chance.choice(ODD[:14]))
+    lines[at] = key + mark + (" ".join(words) if mark else "")
+    return chr(10).join(lines)
+WHOLE, TEXT = hostile_boosters.booster_json(), hostile_boosters.model_text()
+loaded = 0
+for _ in range(count):
+    path.write_text(bent_json() if path.suffix == ".json" else bent_text())
+    try:
+        load_model(path).predict_proba(np.zeros((3, 3)))
+        loaded += 1
+    except FewestError:
+        pass
+print(loaded)
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["bent.json", "bent.txt"])
+def test_values_changed_by_chance_never_end_or_hang_the_process(name: str, tmp_path: Path) -> None:
+    command = [sys.executable, "-c", VALUES, str(SUPPORT), str(tmp_path / name), "1500", "0"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=600, check=False)
+    assert done.returncode == 0, f"ended with {done.returncode}: {done.stderr[-1500:]}"
+    loaded = int(done.stdout.split()[-1])
+    print(f"\n{name}: {loaded} of 1500 loaded and scored")
+    assert 0 < loaded < 1500

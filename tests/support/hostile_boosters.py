@@ -49,6 +49,16 @@ def miscounts(_mark: str) -> bytes:
     return with_first_tree(lambda tree: tree["tree_param"].update(num_nodes="2147483647"))
 
 
+@hostile("xgb-negative-leaves.json")
+def negative_leaves(_mark: str) -> bytes:
+    return with_first_tree(lambda tree: tree["tree_param"].update(size_leaf_vector="-1"))
+
+
+@hostile("xgb-right-parent.json")
+def right_parent(_mark: str) -> bytes:
+    return with_first_tree(lambda tree: tree["parents"].__setitem__(2, -16777214))
+
+
 @hostile("xgb-deep.json")
 def deep_json(_mark: str) -> bytes:
     return b'{"learner":' + b"[" * 200_000
@@ -142,6 +152,7 @@ def with_line(key: str, change: Callable[[str], str]) -> bytes:
 
 
 for _file, _key, _new in (
+    ("lgb-near-child.txt", "left_child", "3 2 -1"),
     ("lgb-negative.txt", "num_leaves", "-5"), ("lgb-many.txt", "num_leaves", "2000000000"),
     ("lgb-cyclic.txt", "left_child", "0 2 -1"), ("lgb-far-child.txt", "right_child", "-2 -3 -99999"),
     ("lgb-far-feature.txt", "split_feature", "0 1 99999"), ("lgb-sets.txt", "num_cat", "2"),
@@ -154,6 +165,11 @@ for _file, _key, _new in (
 def tree_sizes(_mark: str) -> bytes:
     lines = model_text().split("\n")
     return "\n".join("tree_sizes=1 99999999" if line.startswith("tree_sizes=") else line for line in lines).encode()
+
+
+@hostile("lgb-no-number.txt")
+def no_number(_mark: str) -> bytes:
+    return model_text().replace("leaf_count=", "leaf_count=p", 1).encode()
 
 
 @hostile("lgb-booster.skops")

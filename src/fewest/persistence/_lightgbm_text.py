@@ -37,14 +37,9 @@ def rewritten(text: str, name: str) -> str:
     trees, _, rest = text.partition(END)
     line = next((line for line in rest.splitlines() if line.startswith(LEVELS)), f"{LEVELS}null")
     levels = parse(line.removeprefix(LEVELS).encode("utf-8"), name)
-    plain = levels is None or (
-        isinstance(levels, list)
-        and all(
-            isinstance(known, list) and not any(isinstance(level, dict | list) for level in known) for known in levels
-        )
-    )
-    if not plain:
-        raise refused(name, "its levels are no lists of values")
+    for known in [] if levels is None else levels:
+        if not isinstance(known, list) or any(isinstance(level, dict | list) for level in known):
+            raise refused(name, "its levels are no lists of values")
     return f"{trees}{END}\n\n{LEVELS}{json.dumps(levels)}\n"
 
 
@@ -148,6 +143,8 @@ def _flaw_of_splits(
 ) -> str | None:
     """Inner nodes first, leaves after them: LightGBM writes leaf k as the child ~k."""
     inner = leaves - 1
+    if any((arrays[side] >= inner).any() for side in ("left_child", "right_child")):
+        return "a node leads to one that is not there"
     left, right = (
         np.where(child < 0, inner + ~child, child) for child in (arrays["left_child"], arrays["right_child"])
     )

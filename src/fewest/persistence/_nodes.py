@@ -97,9 +97,9 @@ def revived(model: Any) -> Any:
         kind = type(part)
         # Of this class alone: every one of them was checked, and no other can bring bytes under this name.
         if (kind.__module__, kind.__name__) == ("xgboost.core", "Booster"):
-            fresh = kind()
-            fresh.load_model(bytearray(vars(part)[CHECKED]))
-            part.__dict__ = fresh.__dict__
+            text = vars(part).pop(CHECKED)
+            kind.__init__(part)
+            part.load_model(bytearray(text))
     return model
 
 

@@ -54,7 +54,7 @@ def load_skops(data: bytes, name: str, trust_all: bool = False) -> Any:
         if foreign and not trust_all:
             raise not_listed(name, foreign)
         model = revived(skops.loads(checked, trusted=sorted({*trusted(), *foreign})))
-    check_sound(model, name)
+        check_sound(model, name)
     return model
 
 

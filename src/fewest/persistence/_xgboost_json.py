@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -13,10 +14,11 @@ from fewest.persistence._tree_arrays import flaw_of_tree
 
 OBJECTIVES = ("binary:logistic", "binary:logitraw", "reg:logistic", "multi:softprob", "multi:softmax")
 INTS = ("left_children", "right_children", "split_indices", "default_left", "split_type")
-FLOATS = ("split_conditions", "base_weights")
+FLOATS = ("split_conditions", "base_weights", "loss_changes", "sum_hessian")
 LARGEST_LEVEL = 1 << 20
 MOST_TREES = 1_000_000
 NO_PARENT = 2**31 - 1
+ABSENT = {"num_target": "1", "num_deleted": "0"}
 
 
 def check_xgboost(content: Any, name: str) -> None:
@@ -39,8 +41,7 @@ def check_xgboost(content: Any, name: str) -> None:
     with refusing(name, "it is no XGBoost model"):
         learner = content["learner"]
         params = learner["learner_model_param"]
-        width, classes = int(params["num_feature"]), int(params["num_class"])
-        targets = int(params.get("num_target", 1))
+        width, classes, targets = (_count(params, part) for part in ("num_feature", "num_class", "num_target"))
         if not 0 < width <= 1 << 24 or not 0 <= classes <= 1 << 16 or targets != 1:
             raise refused(name, "its numbers of features, classes and targets make no sense")
         objective = learner["objective"]["name"]
@@ -103,7 +104,7 @@ def _check_rounds(inside: Mapping[str, Any], trees: int, outputs: int, name: str
     """XGBoost picks trees by these numbers."""
     of_class = _numbers(inside["tree_info"], np.int64, name)
     bounds = _numbers(inside["iteration_indptr"], np.int64, name)
-    if trees > MOST_TREES or int(inside["gbtree_model_param"]["num_trees"]) != trees or of_class.shape != (trees,):
+    if trees > MOST_TREES or _count(inside["gbtree_model_param"], "num_trees") != trees or of_class.shape != (trees,):
         raise refused(name, "it miscounts its trees")
     if ((of_class < 0) | (of_class >= outputs)).any():
         raise refused(name, "a tree is of a class that is not there")
@@ -136,14 +137,14 @@ def _is_cut(ends: Any, parts: int, whole: int) -> bool:
 
 def _flaw(tree: Mapping[str, Any], number: int, width: int, name: str) -> str | None:
     param = tree["tree_param"]
-    if int(param["size_leaf_vector"]) > 1:
+    if _count(param, "size_leaf_vector") > 1:
         return "its leaves are vectors, which are not read"
-    nodes = int(param["num_nodes"])
+    nodes = _count(param, "num_nodes")
     ints = {part: _numbers(tree[part], np.int64, name) for part in INTS}
     floats = {part: _numbers(tree[part], np.float64, name) for part in FLOATS}
-    if any(array.shape != (nodes,) for array in (*ints.values(), *floats.values())) or int(tree["id"]) != number:
+    if any(array.shape != (nodes,) for array in (*ints.values(), *floats.values())) or tree["id"] != number:
         return "its arrays have different lengths"
-    if int(param["num_feature"]) != width or not 0 <= int(param.get("num_deleted", 0)) < nodes:
+    if _count(param, "num_feature") != width or _count(param, "num_deleted") >= max(1, nodes):
         return "its features are not the model's"
     left, right = ints["left_children"], ints["right_children"]
     inner = left != -1
@@ -182,6 +183,14 @@ def _flaw_of_levels(tree: Mapping[str, Any], split_type: Any, inner: Any, name: 
     if ((levels < 0) | (levels >= LARGEST_LEVEL)).any():
         return "a level has an impossible number"
     return None
+
+
+def _count(params: Mapping[str, Any], part: str) -> int:
+    """A whole number, which XGBoost writes as text; one that is left out is one or nought."""
+    text = params.get(part, ABSENT.get(part))
+    if not isinstance(text, str) or not re.fullmatch("[0-9]{1,9}", text):
+        raise ValueError(f"{part} is {text!r}")
+    return int(text)
 
 
 def _numbers(values: Any, kind: Any, name: str) -> Any:
