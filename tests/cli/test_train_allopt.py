@@ -127,7 +127,7 @@ def test_labels_of_the_table_become_the_classes_of_the_model(
         positive = "1" if name == "numbers" else "bad"
         call = ["train", "allopt", str(path), "--target", "risk", "--positive", positive, *SHORT, "--out", str(folder)]
         assert main(call) == 0, capsys.readouterr().err
-        assert load_model(folder / "model.skops", allow_pickle=True).classes_.tolist() == wanted[name]
+        assert load_model(folder / "model.skops").classes_.tolist() == wanted[name]
 
 
 @pytest.mark.parametrize(

@@ -32,6 +32,7 @@ from sklearn.preprocessing import FunctionTransformer, OneHotEncoder
 from sklearn.svm import SVC
 from sklearn.tree import DecisionTreeClassifier
 
+from fewest import Decision, Explainer, references
 from fewest.cli import main
 from fewest.errors import DataError, ModelError
 from fewest.persistence import load_model
@@ -164,6 +165,17 @@ def bare_models(folder: Path) -> dict[str, Any]:
     light = lightgbm.LGBMClassifier(n_estimators=4, num_leaves=4, min_child_samples=5, verbose=-1).fit(X, y)
     light.booster_.save_model(folder / "m.txt")
     return {"m.onnx": plain, "m.json": boosted, "m.ubj": boosted, "m.txt": light}
+
+
+def test_boosters_in_their_own_formats_are_searched_as_the_classifiers_they_came_from(tmp_path: Path) -> None:
+    X, y = data()
+    for name, model in bare_models(tmp_path).items():
+        if name == "m.onnx":
+            continue
+        before, after = (Decision(one, positive=1) for one in (model, load_model(tmp_path / name)))
+        out = [Explainer(one, references.single(one, X, y)).explain(X) for one in (before, after)]
+        assert "ensemble" in out[1].strategies
+        assert out[0].to_json() == out[1].to_json()
 
 
 def test_models_in_their_libraries_own_formats_score_as_before_and_explain(

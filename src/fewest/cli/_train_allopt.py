@@ -20,10 +20,7 @@ from fewest.files import write_text
 from fewest.training import AllOptClassifier, AllOptSearchCV, Comparison, compare
 
 C1, TOLERANCE = 1.0, 0.01
-HOW_TO_USE = (
-    "model.skops and references.json are for `fewest explain --model ... --references ...`; a model of curves or trees "
-    "holds types beyond scikit-learn's own and needs --allow-pickle there."
-)
+HOW_TO_USE = "model.skops and references.json are for `fewest explain --model ... --references ...`."
 
 
 @dataclass(frozen=True)

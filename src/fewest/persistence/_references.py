@@ -14,7 +14,7 @@ from fewest.persistence._limits import needs_a_yes, refused
 from fewest.persistence._settings import frame_from_json, frame_to_json, same_schema
 from fewest.persistence._trees import tree_from_members, tree_members
 from fewest.references import Leaves, References
-from fewest.references.saved import _from_dict
+from fewest.references.saved import from_dict
 from fewest.schema_json import schema_from_json
 
 PREFIX = "references"
@@ -75,7 +75,7 @@ def references_from_members(
     content: Mapping[str, Any], members: Mapping[str, bytes], decision: Decision, name: str
 ) -> References:
     """The references that `references_members` was given, scored by the model beside them."""
-    saved = _from_dict(content)
+    saved = from_dict(content)
     if saved.schema is None:
         raise refused(name, "its references do not say what the features are")
     frame = frame_from_json(content["exact"], saved.schema)

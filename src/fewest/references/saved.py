@@ -149,7 +149,7 @@ def read_saved(path: str | Path) -> Saved:
         content = json.loads(path.read_text(encoding="utf-8"))
         if content.get("format") not in READABLE:
             raise DataError(f"{path.name} is not a references file of format 1 or 2", do="save it again")
-        return _from_dict(content)
+        return from_dict(content)
     except (ValueError, KeyError, TypeError, AttributeError, IndexError) as error:
         raise DataError(f"{path.name} is not a references file ({error})", do="save the references again") from error
 
@@ -177,7 +177,7 @@ def choose(names: Sequence[str], which: str | Sequence[str] | None) -> set[int]:
     return {number for number, name in enumerate(names) if name in wanted}
 
 
-def _from_dict(content: Mapping[str, Any]) -> Saved:
+def from_dict(content: Mapping[str, Any]) -> Saved:
     # Flexible twins come after all others, whatever order a person left them in.
     entries = sorted(content["references"], key=lambda entry: "twin_of" in entry)
     described = content.get("schema") or {}

@@ -53,6 +53,7 @@ _READERS: dict[tuple[str, str], Reader] = {
     ("torch", "Sequential"): read_torch,
     **{("fewest", name): read_neutral for name in NEUTRAL},
     ("fewest", "LeafSumClassifier"): read_leaf_sum,
+    ("fewest", "LightGBMModel"): read_lightgbm,
 }
 _WRAPPERS = {
     "FrozenEstimator": "estimator",
