@@ -12,7 +12,7 @@ from fewest import checks
 from fewest.benchmarking import subjects
 
 KINDS = ("l2lr", "l1lr", "gbdt", "mlp", "histgb", "xgboost", "lightgbm", "forest8")
-CASES = 45
+CASES = 25
 LARGEST = 4  # levels the plain search can afford
 
 

@@ -9,8 +9,8 @@ import random_models as rm
 from fewest import checks
 
 SETTINGS = {
-    "boolean functions": (rm.boolean_function, 2600),
-    "linear": (rm.linear, 900),
+    "boolean functions": (rm.boolean_function, 3100),
+    "linear": (rm.linear, 400),
     "tree ensembles": (rm.tree_ensemble, 900),
     "networks": (rm.network, 400),
     "hist gradient": (rm.hist_gradient, 120),

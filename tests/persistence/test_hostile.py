@@ -38,7 +38,9 @@ for path in sys.argv[4:]:
     with contextlib.redirect_stderr(errors), contextlib.redirect_stdout(io.StringIO()):
         code = main(["explain", sys.argv[2], "--model", path, "--train", sys.argv[3], "--target", "risk"])
     said[path] = {"code": code, "seconds": time.process_time() - began, "said": errors.getvalue()}
-print(json.dumps({"files": said, "peak": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss}))
+# Not ru_maxrss: that also counts what the process was forked from.
+peak = next(int(line.split()[1]) for line in open("/proc/self/status") if line.startswith("VmHWM"))
+print(json.dumps({"files": said, "peak": peak}))
 """
 
 

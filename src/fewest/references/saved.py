@@ -178,7 +178,7 @@ def choose(names: Sequence[str], which: str | Sequence[str] | None) -> set[int]:
 
 
 def from_dict(content: Mapping[str, Any]) -> Saved:
-    """The references of a file that was read as plain values; what is missing or odd there raises a lookup or value error."""
+    """The references of a file that was read as plain values; what is odd there raises a lookup or value error."""
     # Flexible twins come after all others, whatever order a person left them in.
     entries = sorted(content["references"], key=lambda entry: "twin_of" in entry)
     described = content.get("schema") or {}
