@@ -23,7 +23,7 @@ $(VENV)/.python:
 	@touch $@
 
 $(VENV)/.core: $(VENV)/.python pyproject.toml constraints.txt
-	$(PIP) -e .
+	$(PIP) -e ".[explore]"
 	@touch $@
 
 $(VENV)/.test: $(VENV)/.python pyproject.toml constraints.txt

@@ -21,7 +21,7 @@ def test_demo_leaves_a_run_folder_with_a_report_and_prints_figures_a_sentence_an
     assert "the model would have predicted good (bad: " in printed.out
     assert f"Open {folder / 'report.html'}" in printed.out
     assert "1,000/1,000" in printed.err
-    for command in (f"fewest explore {folder}", f"fewest report {folder}", f"fewest verify {folder}"):
+    for command in (f" explore {folder}", f" report {folder}", f" verify {folder}"):
         assert command in printed.out
     run = Run.open(folder)
     assert run.counts["EXPLAINED"] > 100

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+import sys
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -114,10 +115,11 @@ def protecting(data: Dataset) -> Schema:
 
 
 def commands(folder: Path) -> list[str]:
-    """What to do next with the run folder."""
-    out = [f"fewest explore {folder}", f"fewest report {folder} -o report.html"]
+    """What to do next with the run folder; by the path of this command where the shell does not find it by name."""
+    name = "fewest" if shutil.which("fewest") else sys.argv[0]
+    out = [f"{name} explore {folder}", f"{name} report {folder} -o report.html"]
     if (folder / MODEL).is_file():
-        out.append(f"fewest verify {folder} --data {folder / DATA} --model {folder / MODEL}")
+        out.append(f"{name} verify {folder} --data {folder / DATA} --model {folder / MODEL}")
     return out
 
 
