@@ -13,7 +13,7 @@ from serving_doubles import good
 @pytest.fixture(scope="session")
 def keys_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("keys") / "keys.txt"
-    sums = {name: hashlib.sha256(key.encode()).hexdigest() for name, key in (("anna", KEY), ("otto", "another"))}
+    sums = {name: hashlib.sha256(key.encode()).hexdigest() for name, key in (("bank", KEY), ("clinic", "another"))}
     path.write_text("# who may ask\n\n" + "".join(f"{name}:{value}\n" for name, value in sums.items()))
     return path
 

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 from markupsafe import Markup
 
-from fewest.drawing._text import fill, joined, percent, short, twin
+from fewest.drawing._text import SHORT, fill, joined, percent, twin
+from fewest.wording import clip
 
 WIDTH, LABEL, COUNT, ROW = 640, 220, 110, 26
 MOST = 8  # more bars are read worse than a table
@@ -97,7 +98,7 @@ def _bar(bar: Bar, y: int, length: float) -> Markup:
         '<text x="{left}" y="{line}" text-anchor="end">{name}</text>'
         '<rect class="fw-bar" x="{start}" y="{top}" width="{length}" height="18"></rect>'
         '<text x="{end}" y="{line}">{count} ({percent})</text>',
-        left=LABEL - 8, line=y + 17, name=short(bar.name), start=LABEL, top=y + 4, length=length,
+        left=LABEL - 8, line=y + 17, name=clip(bar.name, SHORT), start=LABEL, top=y + 4, length=length,
         end=LABEL + length + 6, count=f"{bar.count:,}", percent=bar.percent,
     )  # fmt: skip
 

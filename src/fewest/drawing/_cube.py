@@ -8,7 +8,8 @@ from itertools import combinations
 
 from markupsafe import Markup
 
-from fewest.drawing._text import fill, joined, short, twin
+from fewest.drawing._text import fill, joined, twin
+from fewest.wording import clip
 
 WIDTH, LEVEL, MOST = 640, 78, 4
 Corners = Mapping[frozenset[int], "Corner"]
@@ -147,7 +148,7 @@ def _node(subset: frozenset[int], corner: Corner, place: tuple[float, float], bo
             '<circle class="fw-stays" cx="{x}" cy="{y}" r="10"></circle><path class="fw-cross" d="{cross}"></path>',
             x=x, y=y, cross=f"M{x - 4} {y - 4}l8 8m0-8l-8 8",
         )  # fmt: skip
-    text = short(f"{label} {corner.text}".strip(), 20)
+    text = clip(f"{label} {corner.text}".strip(), 20)
     return fill('{sign}<text x="{x}" y="{y}" text-anchor="middle">{text}</text>', sign=sign, x=x, y=y + 27, text=text)
 
 

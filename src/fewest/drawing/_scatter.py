@@ -8,7 +8,8 @@ from dataclasses import dataclass
 
 from markupsafe import Markup
 
-from fewest.drawing._text import figure, fill, joined, short, twin
+from fewest.drawing._text import figure, fill, joined, twin
+from fewest.wording import clip
 
 WIDTH, HEIGHT, LEFT, BOTTOM, TOP = 640, 380, 70, 60, 34
 SHAPES = 6  # kinds of marks; further groups share the last one
@@ -162,7 +163,7 @@ def _legend(groups: Sequence[str]) -> Markup:
     for k, group in enumerate(groups[:SHAPES]):
         at, name = LEFT + k * 94, group if k < SHAPES - 1 or len(groups) == SHAPES else "others"
         parts.append(_shape(at + 4, HEIGHT - 10, k))
-        parts.append(fill('<text x="{x}" y="{y}">{name}</text>', x=at + 13, y=HEIGHT - 6, name=short(name, 11)))
+        parts.append(fill('<text x="{x}" y="{y}">{name}</text>', x=at + 13, y=HEIGHT - 6, name=clip(name, 11)))
     return joined(parts)
 
 

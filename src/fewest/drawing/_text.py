@@ -34,17 +34,6 @@ def joined(parts: Any) -> Markup:
     return Markup("").join(parts)
 
 
-def short(text: str, length: int = SHORT) -> str:
-    """A text of at most so many signs.
-
-    Examples
-    --------
-    >>> short("checking_status", 8)
-    'checkin…'
-    """
-    return text if len(text) <= length else text[: length - 1] + "\u2026"
-
-
 def percent(share: float) -> str:
     """A share as people write it: whole, unless that would hide that it is not all or nothing.
 

@@ -23,9 +23,9 @@ class Keys:
 
     Examples
     --------
-    >>> keys = Keys({"anna": hashlib.sha256(b"secret").hexdigest()})
+    >>> keys = Keys({"bank": hashlib.sha256(b"secret").hexdigest()})
     >>> keys.who("secret"), keys.who("wrong")
-    ('anna', None)
+    ('bank', None)
     """
 
     def __init__(self, sums: dict[str, str]) -> None:

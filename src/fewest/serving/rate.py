@@ -21,7 +21,7 @@ class Buckets:
     Examples
     --------
     >>> buckets = Buckets(rate=2, burst=1, clock=lambda: 0.0)
-    >>> buckets.take("anna"), buckets.take("anna"), buckets.take("otto")
+    >>> buckets.take("bank"), buckets.take("bank"), buckets.take("clinic")
     (0.0, 0.5, 0.0)
     """
 
