@@ -98,11 +98,13 @@ def test_payloads_that_are_written_do_not_run_when_they_are_read(chromium: Any, 
     page.goto(watched.home + "/references")
     page.get_by_label("Name or team").fill(PAYLOADS[1])
     page.get_by_label("Note").fill(PAYLOADS[0])
-    page.locator("#sign button").click()
+    with page.expect_navigation():
+        page.locator("#sign button").click()
     assert PAYLOADS[1][:20] in page.locator("main").inner_text()
     page.get_by_text("Change values of").click()
     page.locator("#edit").get_by_label("size").fill(PAYLOADS[1])
-    page.get_by_role("button", name="Save as version").click()
+    with page.expect_navigation():
+        page.get_by_role("button", name="Save as version").click()
     assert page.locator("#edit").get_by_label("size").input_value() == PAYLOADS[1]
     page.evaluate(STIR)
     assert (page.evaluate(SENTINEL), watched.foreign) == (None, [])

@@ -42,6 +42,11 @@ class Visit:
         self.page.goto(self.home + path)
         return self.page
 
+    def follow(self, link: Any) -> None:
+        """Press what leads to a page, and wait until that is loaded, its style too."""
+        with self.page.expect_navigation():
+            link.click()
+
     @property
     def sentence(self) -> str:
         return str(self.page.locator("#sentence").inner_text())
@@ -76,6 +81,7 @@ def visits(chromium: Any, place: Place, device: str, **more: Any) -> Iterator[Vi
     page.on("console", lambda message: _note(errors, message))
     page.goto(place.address)
     yield visit
+    page.wait_for_load_state()  # a page without its style yet is wide
     wide = page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth")
     context.close()
     assert wide <= 0, "the page is wider than the screen"
@@ -108,7 +114,7 @@ def open_the_address_and_the_token_is_gone(visit: Visit) -> None:
 @story
 def reach_every_screen_from_the_top(visit: Visit) -> None:
     for name in ("Population", "Decision", "References", "Compare", "Tree", "Start"):
-        visit.page.get_by_role("navigation", name="Screens").get_by_role("link", name=name).click()
+        visit.follow(visit.page.get_by_role("navigation", name="Screens").get_by_role("link", name=name))
         assert visit.page.locator('.top a[aria-current="page"]').inner_text() == name
 
 
@@ -116,7 +122,7 @@ def reach_every_screen_from_the_top(visit: Visit) -> None:
 def find_my_row(visit: Visit) -> None:
     page = visit.go("/decision")
     page.get_by_label("Find a case").fill(str(visit.rows["EXPLAINED"]))
-    page.get_by_role("button", name="Find").click()
+    visit.follow(page.get_by_role("button", name="Find"))
     assert page.locator("h1").inner_text() == f"Case {visit.rows['EXPLAINED']}"
 
 
@@ -180,7 +186,7 @@ def forbid_a_feature_and_see_the_new_answer(visit: Visit) -> None:
     before = visit.sentence
     page.get_by_text("Choose the features that stay").click()
     page.get_by_role("checkbox", name=f"{before.split()[1]} stays").check()
-    page.get_by_role("button", name="Explain again").click()
+    visit.follow(page.get_by_role("button", name="Explain again"))
     again = page.locator("#try .sentence").inner_text()
     assert again
     assert again != before
@@ -198,7 +204,7 @@ def try_another_value_and_see_the_live_score(visit: Visit) -> None:
 def a_value_that_is_none_is_named(visit: Visit) -> None:
     page = visit.go(f"/decision/{visit.rows['EXPLAINED']}")
     page.locator("#try").get_by_label("age", exact=True).fill("old")
-    page.get_by_role("button", name="Ask the model").click()
+    visit.follow(page.get_by_role("button", name="Ask the model"))
     assert "age: not a number" in page.get_by_role("alert").inner_text()
 
 
@@ -224,7 +230,7 @@ def see_that_nothing_is_to_be_explained(visit: Visit) -> None:
 @story
 def see_that_a_set_is_withheld(visit: Visit) -> None:
     page = visit.go("/population?feature=months")
-    page.locator("#cases tbody a").first.click()
+    visit.follow(page.locator("#cases tbody a").first)
     assert page.get_by_role("heading", name="Withheld").is_visible()
     assert "months had been" not in page.locator("main").inner_text()
 
@@ -234,7 +240,7 @@ def filter_and_sort_the_population(visit: Visit) -> None:
     page = visit.go("/population")
     page.get_by_label("Features changed").select_option("1")
     page.get_by_label("Sorted by").select_option("-score")
-    page.get_by_role("button", name="Show").click()
+    visit.follow(page.get_by_role("button", name="Show"))
     cells = page.locator("#cases tbody tr td:nth-child(2)").all_inner_texts()
     scores = [float(text.removesuffix(" %")) for text in cells]
     assert scores == sorted(scores, reverse=True)
@@ -254,7 +260,7 @@ def go_from_a_point_to_its_case(visit: Visit) -> None:
 def slice_by_a_group(visit: Visit) -> None:
     page = visit.go("/population")
     page.get_by_label("Slice by").select_option("account")
-    page.get_by_role("button", name="Slice").click()
+    visit.follow(page.get_by_role("button", name="Slice"))
     assert page.locator("#groups").get_by_role("rowheader", name="below 0").is_visible()
 
 
@@ -276,11 +282,11 @@ def edit_a_reference_preview_save_and_go_back(visit: Visit) -> None:
     amount = page.locator("#edit").get_by_label("credit amount", exact=True)
     before = amount.input_value()
     amount.fill(str(int(before) - 500))
-    page.get_by_role("button", name="Preview the effect").click()
+    visit.follow(page.get_by_role("button", name="Preview the effect"))
     assert "would get another explanation" in page.locator("#preview").inner_text()
-    page.get_by_role("button", name="Save as version").click()
+    visit.follow(page.get_by_role("button", name="Save as version"))
     assert page.get_by_text("Saved as a new version.").is_visible()
-    page.get_by_role("button", name="Go back to version 1").click()
+    visit.follow(page.get_by_role("button", name="Go back to version 1"))
     assert page.locator("#edit").get_by_label("credit amount", exact=True).input_value() == before
     assert (visit.run / "references.json").read_bytes() == used
 
@@ -290,7 +296,7 @@ def an_impossible_value_of_a_reference_is_not_saved(visit: Visit) -> None:
     page = visit.go("/references")
     page.get_by_text("Change values of").click()
     page.locator("#edit").get_by_label("age", exact=True).fill("36.5")
-    page.get_by_role("button", name="Save as version").click()
+    visit.follow(page.get_by_role("button", name="Save as version"))
     assert "not a whole number" in page.get_by_role("alert").inner_text()
 
 
@@ -299,17 +305,17 @@ def sign_a_reference(visit: Visit) -> None:
     page = visit.go("/references")
     page.get_by_label("Name or team").fill("Credit Risk")
     page.get_by_label("Note").fill("looked at in November")
-    page.get_by_role("button", name="Sign").click()
+    visit.follow(page.get_by_role("button", name="Sign"))
     assert page.get_by_text("signed by Credit Risk").first.is_visible()
 
 
 @story
 def compare_two_runs_and_list_changed_decisions(visit: Visit) -> None:
     page = visit.go("/compare")
-    page.get_by_role("link", name="See them").click()
+    visit.follow(page.get_by_role("link", name="See them"))
     changed = page.locator("#changed tbody a")
     assert changed.count() > 0
-    changed.first.click()
+    visit.follow(changed.first)
     assert page.locator("h1").inner_text().startswith("Case ")
 
 
@@ -377,7 +383,7 @@ def test_everything_can_be_read_and_sent_without_script(chromium: Any, place: Pl
         page = visit.go(f"/decision/{visit.rows['EXPLAINED']}")
         assert page.locator("#sentence").inner_text().startswith("If ")
         page.locator("#try").get_by_label("age", exact=True).fill("74")
-        page.get_by_role("button", name="Ask the model").click()
+        visit.follow(page.get_by_role("button", name="Ask the model"))
         assert "The model predicts" in page.locator("#live-score").inner_text()
         assert page.locator("#try").get_by_label("age", exact=True).input_value() == "74"
 
