@@ -81,9 +81,9 @@ class Distances:
             np.maximum(out[:, j], steps[:, column], out=out[:, j])
         return out
 
-    def totals(self) -> Floats:
-        """Summed distance of every start row to every goal row (n, m)."""
-        n, m = len(self.numbers[0]), len(self.numbers[1])
+    def totals(self, count: int | None = None) -> Floats:
+        """Summed distance of every start row to every goal row (n, m), or to the first ``count`` of them."""
+        n, m = len(self.numbers[0]), len(self.numbers[1]) if count is None else count
         everywhere = np.arange(n)
         return np.column_stack([self.between(everywhere, np.full(n, k)).sum(axis=1) for k in range(m)])
 
@@ -136,4 +136,6 @@ def as_numbers(column: pd.Series[Any], feature: Feature) -> npt.NDArray[np.float
     if feature.kind == "datetime":
         stamps = column.astype("int64").to_numpy(dtype=float)
         return np.where(column.isna().to_numpy(), np.nan, stamps)
+    if isinstance(column.dtype, np.dtype) and column.dtype.kind in "fiub":
+        return np.asarray(column.to_numpy(dtype=float))
     return np.asarray(column.to_numpy(dtype=float, na_value=np.nan))

@@ -114,6 +114,7 @@ class Explainer:
         self._cost = self._read_weights()
         self._units = Units.build(self.schema, self.constraints)
         self._inside: Inside | None = None
+        self._goals: npt.NDArray[np.float64] | None = None
         self._band = 0.0
         self._reach = self._leaf_reach()
         self._offered()
@@ -221,8 +222,10 @@ class Explainer:
     def _towards_points(self, frame: pd.DataFrame, deadline: float, alternatives: int) -> Work:
         """How to answer a part of the table by search between cases and references."""
         inside = self.look_inside(frame)
+        if self._goals is None:
+            self._goals = inside.goals(self.references.frame)
         task = Task(
-            self.decision, self.references, self.constraints, self._units, self._cost, inside,
+            self.decision, self.references, self.constraints, self._units, self._cost, inside, self._goals,
             sign=1 if self.direction == "minus" else -1,
             nodes=self.nodes or DEFAULT_NODES,
             own_nodes=self.nodes or DEFAULT_OWN_NODES,

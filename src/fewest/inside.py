@@ -77,6 +77,16 @@ class Inside:
             return np.asarray(model_input, dtype=float) if self.blocks else np.empty((model_input.shape[0], 0))
         return self.structure.reading.prepare(model_input)
 
+    def known(self) -> bool:
+        """Whether the search works on rows of the model's input rather than on raw ones."""
+        return self.blocks or not isinstance(self.structure, Opaque)
+
+    def goals(self, references: pd.DataFrame) -> Floats:
+        """References as the search works on them; without columns where it works on raw rows."""
+        if not self.known():
+            return np.empty((len(references), 0))
+        return self.prepare(self.encoding.transform(references))
+
 
 def _mixed(
     schema: Schema, cases: pd.DataFrame, goals: pd.DataFrame

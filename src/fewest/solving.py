@@ -12,7 +12,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from fewest.answers import Answers
-from fewest.closeness import feature_distances
+from fewest.closeness import Distances
 from fewest.constraints import Constraints, Units
 from fewest.credibility.base import Credibility, PointDensity
 from fewest.credibility.mixture import GaussianDensity
@@ -46,6 +46,7 @@ class Task:
     units: Units
     weights: Floats | None
     inside: Inside
+    goals: Floats
     sign: int
     nodes: int
     own_nodes: int
@@ -118,9 +119,10 @@ def _answer(task: Task, frame: pd.DataFrame) -> Answers:
         return answers
     answers.status[rows] = CODE[Status.UNREACHABLE]
     answers.strategy[rows] = 1
-    candidates = task.references.candidates(frame.iloc[rows])
+    cases = frame.iloc[rows]
+    far = Distances.read(task.schema, cases, task.references.frame)
+    candidates = task.references.candidates(cases, far)
     answers.reference[rows] = candidates[:, 0]
-    goals = task.inside.prepare(task.inside.encoding.transform(task.references.frame)) if prepared is not None else None
     race = Race(np.full(len(rows), np.inf), np.full(len(rows), np.inf), np.full(len(rows), np.inf))
     for columns, strict in _rounds(task.references, candidates.shape[1]):
         limit = np.minimum(task.constraints.most, race.best - _least_step(task, race.best) if strict else race.best)
@@ -129,8 +131,8 @@ def _answer(task: Task, frame: pd.DataFrame) -> Answers:
             break
         case, column = np.repeat(todo, len(columns)), np.tile(columns, len(todo))
         goal_of = candidates[case, column]
-        cases = frame.iloc[rows[case]]
-        attempt = _set_up(task, cases, goal_of, limit[case], _take(prepared, rows[case]), goals)
+        towards = Towards(cases, far, case, goal_of)
+        attempt = _set_up(task, towards, limit[case], prepared[rows[case]])
         _search(task, attempt, race.best[case], race.length[case])
         race.enter(case, attempt)
         _write(task, answers, rows[case], goal_of, attempt)
@@ -174,10 +176,6 @@ def _rounds(references: References, count: int) -> Iterator[tuple[npt.NDArray[np
             yield np.arange(first, last), strict
 
 
-def _take(prepared: Floats | None, rows: Rows) -> Floats | None:
-    return None if prepared is None else prepared[rows]
-
-
 def _drop_worse(task: Task, attempt: Attempt, cubes: Rows, best: Floats, length: Floats) -> None:
     """Forget sets that cost more than the best so far, or as much and lead as far: they need not be confirmed."""
     found = attempt.found
@@ -196,35 +194,56 @@ def _cheapest(task: Task) -> float:
     return 1.0 if task.weights is None else float(task.weights.min())
 
 
-def _score(task: Task, frame: pd.DataFrame) -> tuple[Verdicts, Floats | None]:
+def _score(task: Task, frame: pd.DataFrame) -> tuple[Verdicts, Floats]:
     """Verdicts on the cases and their prepared rows; transformers run once."""
-    if isinstance(task.inside.structure, Opaque) and not task.inside.blocks:
-        return task.decision.verdicts(frame), None
+    if not task.inside.known():
+        return task.decision.verdicts(frame), np.empty((len(frame), 0))
     encoding = task.inside.encoding
     model_input = encoding.transform(frame)
     scores, precision = task.decision.call(model_input, frame, encoding.final)
     return task.decision.settle(scores, precision, frame), task.inside.prepare(model_input)
 
 
-def _set_up(
-    task: Task, cases: pd.DataFrame, goal_of: npt.NDArray[np.int32], limit: Floats, prepared: Floats | None,
-    goals: Floats | None,
-) -> Attempt:  # fmt: skip
+@dataclass(frozen=True)
+class Towards:
+    """Pairs of a case and a reference: a cube each.
+
+    Attributes
+    ----------
+    cases : (k, columns)
+    far : Distances
+        From the cases to all references.
+    case, reference : (n,) int
+        Row of ``cases`` and number of the reference of each cube.
+    """
+
+    cases: pd.DataFrame
+    far: Distances
+    case: Rows
+    reference: npt.NDArray[np.int32]
+
+    def frames(self, references: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
+        """Case and reference of each cube as tables, labelled as the cases are."""
+        cases = self.cases.iloc[self.case]
+        return cases, references.iloc[self.reference].set_index(cases.index)
+
+
+def _set_up(task: Task, towards: Towards, limit: Floats, prepared: Floats) -> Attempt:
     """The hypercubes of cases towards their references."""
     references, schema, units = task.references.frame, task.schema, task.units
-    distance = feature_distances(schema, cases, references, goal_of)
+    distance = towards.far.between(towards.case, towards.reference)
     differs = distance > 0
+    n = len(limit)
+    permitted = np.ones_like(differs)
     if len(task.constraints):
-        permitted = task.constraints.permitted(schema, cases, references.iloc[goal_of].set_index(cases.index))
+        permitted = task.constraints.permitted(schema, *towards.frames(references))
+    if task.sign > 0:
+        start, goal, goal_of = prepared, task.goals, towards.reference
+        vertices = Vertices(task.decision, schema, towards.cases, references, goal_of, start_of=towards.case)
     else:
-        permitted = np.ones_like(differs)
-    n = len(cases)
-    start = np.empty((n, 0)) if prepared is None else prepared
-    goal = np.empty((len(references), 0)) if goals is None else goals
-    start_frame, goal_frame, towards = cases, references, goal_of
-    if task.sign < 0:
-        start, goal, towards = goal[goal_of], start, np.arange(n, dtype=np.int32)
-        start_frame, goal_frame = references.iloc[goal_of].set_index(cases.index), cases
+        start, goal, goal_of = task.goals[towards.reference], prepared, np.arange(n, dtype=np.int32)
+        cases, starts = towards.frames(references)
+        vertices = Vertices(task.decision, schema, starts, cases, goal_of, sign=-1)
     weighted = task.weights is not None or not units.trivial
     weights = np.ones(len(schema)) if task.weights is None else task.weights
     opaque = isinstance(task.inside.structure, Opaque)
@@ -232,7 +251,7 @@ def _set_up(
     problem = Problem(
         start=np.ascontiguousarray(start),
         goal=np.ascontiguousarray(goal),
-        goal_of=towards,
+        goal_of=goal_of,
         unit_of=np.where(feature_of >= 0, units.unit_of[feature_of], -1).astype(np.int32),
         movable=units.movable(differs, permitted),
         distance=distance if units.trivial else units.total(distance, differs),
@@ -243,7 +262,6 @@ def _set_up(
         all_sets=task.alternatives,
         budget=Budget(task.own_nodes if opaque else task.nodes, task.deadline),
     )
-    vertices = Vertices(task.decision, schema, start_frame, goal_frame, towards, task.sign)
     attempt = Attempt(
         problem, vertices, differs, distance, units, Found.blank(problem), np.full(n, np.nan), np.zeros(n, dtype=bool),
         task.credibility, np.full(n, np.nan),
@@ -267,6 +285,8 @@ def _floor(attempt: Attempt) -> Floor | None:
     start, goal = (
         density.points(credibility.schema.conform(frame, unseen="allow")) for frame in (vertices.start, vertices.goal)
     )
+    if vertices.start_of is not None:
+        start = start[vertices.start_of]
     unit_of = units.unit_of[density.feature_of]
 
     def of_points(which: Rows, moved: Bools) -> Floats:

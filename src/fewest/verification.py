@@ -24,13 +24,16 @@ class Vertices:
     ----------
     decision, schema
         Whose rows these are.
-    start : (n, columns)
-        Where each cube starts.
+    start : (k, columns)
+        Where cubes start.
     goal : (m, columns)
         Where moved features take their values from.
     goal_of : (n,) int
+        Row of ``goal`` of each cube.
     sign : int
         +1 where a turned row is one decided negative (SEV-), -1 where it is one decided positive (SEV+).
+    start_of : (n,) int, optional
+        Row of ``start`` of each cube. Default: the rows in order.
     """
 
     decision: Decision
@@ -39,11 +42,13 @@ class Vertices:
     goal: pd.DataFrame
     goal_of: npt.NDArray[Any]
     sign: int = 1
+    start_of: npt.NDArray[Any] | None = None
 
     def rows(self, cubes: npt.NDArray[Any], features: Bools) -> pd.DataFrame:
         """Typed raw rows of vertices: cube numbers (v,) and the features (v, p) taken from the goal."""
         take = {column: features[:, j] for column, j in self.schema.feature_of.items()}
-        return mix(self.start.iloc[cubes], self.goal, self.goal_of[cubes], take)
+        start = cubes if self.start_of is None else self.start_of[cubes]
+        return mix(self.start.iloc[start], self.goal, self.goal_of[cubes], take)
 
     def verdicts(self, cubes: npt.NDArray[Any], features: Bools) -> Verdicts:
         """The model's own decision on vertices, near ties scored alone."""

@@ -173,8 +173,8 @@ def test_the_wrong_reference_row_is_caught(monkeypatch: pytest.MonkeyPatch) -> N
     run()
     honest = solving._set_up
 
-    def shifted(task: Any, cases: Any, goal_of: Any, *rest: Any) -> Any:
-        return honest(task, cases, (1 - goal_of).astype(np.int32), *rest)
+    def shifted(task: Any, towards: Any, *rest: Any) -> Any:
+        return honest(task, replace(towards, reference=(1 - towards.reference).astype(np.int32)), *rest)
 
     monkeypatch.setattr(solving, "_set_up", shifted)
     assert caught(run)
@@ -185,10 +185,9 @@ def test_a_stale_cache_of_the_reference_is_caught(monkeypatch: pytest.MonkeyPatc
     honest = solving._set_up
     kept: dict[int, np.ndarray] = {}
 
-    def stale(task: Any, cases: Any, goal_of: Any, limit: Any, prepared: Any, goals: Any) -> Any:
-        if goals is not None:
-            goals = kept.setdefault(goals.shape[1], goals)
-        return honest(task, cases, goal_of, limit, prepared, goals)
+    def stale(task: Any, *rest: Any) -> Any:
+        goals = kept.setdefault(task.goals.shape[1], task.goals)
+        return honest(replace(task, goals=goals), *rest)
 
     monkeypatch.setattr(solving, "_set_up", stale)
     assert caught(lambda: run_checks(150))
@@ -296,13 +295,13 @@ def test_a_wrong_sign_in_sev_plus_is_caught(monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def test_a_difference_that_is_overlooked_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
-    honest = closeness.feature_distances
+    honest = closeness.Distances.between
 
-    def blind(schema: Any, start: Any, goal: Any, goal_of: Any) -> np.ndarray:
-        far = honest(schema, start, goal, goal_of)
+    def blind(self: closeness.Distances, rows: Any, goal_of: Any) -> np.ndarray:
+        far = honest(self, rows, goal_of)
         far[far < 1.0] = 0.0
         return far
 
-    monkeypatch.setattr(solving, "feature_distances", blind)
+    monkeypatch.setattr(closeness.Distances, "between", blind)
     assert caught()
     assert explainer.FewestWarning is fw.FewestWarning

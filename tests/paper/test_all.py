@@ -170,6 +170,7 @@ def test_splits_are_ten_but_three_for_diabetes_and_one_when_quick() -> None:
     assert [Plan("x").splits_of(name) for name in ("german", "diabetes")] == [10, 3]
     assert [Plan("x", quick=True).splits_of(name) for name in ("german", "diabetes")] == [1, 1]
     assert [Plan("x", splits=5).splits_of(name) for name in ("german", "diabetes")] == [5, 5]
+    assert [Plan("x").splits_of(name, "expo") for name in ("german", "diabetes", "mimic")] == [3, 1, 10]
 
 
 def test_datasets_that_are_not_here_are_left_out_unless_asked_for(

@@ -108,6 +108,35 @@ def test_sparsest_never_needs_more_features_than_the_references_it_holds(decisio
     assert len(many) > len(few)
 
 
+def test_a_slow_method_is_timed_on_the_cases_and_a_fast_one_on_more(
+    decision: Decision, rows: Rows, judge: Judge, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cases = rows.X_test[decision.verdicts(rows.X_test).positive].iloc[:4]
+    fitted = NICE().fit(decision, rows.X_train, rows.y_train)
+    asked: list[int] = []
+
+    def explain(some: pd.DataFrame) -> Counterfactuals:
+        asked.append(len(some))
+        return fitted.explain(some)
+
+    for slow, wanted in ((0.0, [1, 1, 4]), (np.inf, [1, 1, 4, 12])):
+        monkeypatch.setattr(module, "SLOW", slow)
+        asked.clear()
+        judge.figures(explain, cases, pd.concat([cases] * 3))
+        assert asked == wanted
+
+
+def test_a_reference_the_model_accepts_is_taken_where_it_decides_the_mean_against() -> None:
+    """A few enormous values pull the mean to the side the model refuses; the median stays."""
+    debt = np.where(np.arange(100) < 90, np.arange(100) % 30, 1000.0)
+    X, y = pd.DataFrame({"debt": debt}), np.zeros(100)
+    decision = Decision(lambda some: (some["debt"] > 40).to_numpy().astype(float), positive=1)
+    assert references.single(decision, X, y, on_positive="allow").score[0] == 1.0
+    assert module._typical(decision, X, y).score[0] == 0.0
+    assert module._typical(decision, X.iloc[:90], y[:90]).names == ("mean",)
+    assert module._typical(decision, X + 100, y).names == ("mean",)
+
+
 def test_settings_are_plain_values_for_every_dataset() -> None:
     for dataset in CounterfactualsTable.datasets:
         settings = CounterfactualsTable().settings(dataset)

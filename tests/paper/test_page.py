@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import platform
+import re
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from html.parser import HTMLParser
+from importlib import metadata
 from pathlib import Path
 from typing import ClassVar
 
@@ -142,3 +146,20 @@ def test_columns_that_nobody_measured_are_not_shown() -> None:
     page = index_html(Results(tables=[measured()]))
     assert "mean SEV-T" in page
     assert "trees in set" not in page
+
+
+def test_the_contents_link_every_file_and_both_pages_say_when_and_with_what(tmp_path: Path) -> None:
+    results = Results(
+        tables=[measured()],
+        drawn=[drawn()],
+        shown=[Shown("german", "case 7", "examples-german")],
+        failed=[("table expo", DataError("no rows"))],
+    )
+    path = write_page(Plan(tmp_path), results, clock=lambda: datetime(2026, 1, 31, tzinfo=UTC))
+    contents = (tmp_path / "index.md").read_text(encoding="utf-8")
+    links = re.findall(r"\]\(([^)]+)\)", contents)
+    assert links == ["trees.md", "examples-german.md", *(f"figures/closeness.{end}" for end in ("svg", "png", "csv"))]
+    assert "- table expo: no rows" in contents
+    for page in (contents, path.read_text(encoding="utf-8")):
+        assert f"Made 2026-01-31 with Python {platform.python_version()}, fewest " in page
+        assert f"numpy {metadata.version('numpy')}" in page

@@ -88,9 +88,7 @@ def row_alone_is_row_in_batch(refs: References) -> bool:
 @pytest.mark.parametrize("assignment", ["embedding", "features", "sparsest"])
 @pytest.mark.parametrize("embedding", EMBEDDINGS)
 def test_a_case_alone_is_a_case_in_a_batch_in_any_order(embedding: str, assignment: Any) -> None:
-    assert row_alone_is_row_in_batch(
-        clusters(DECISION, X, Y, n_clusters=4, embedding=embedding, assignment=assignment)
-    )
+    assert row_alone_is_row_in_batch(clusters(DECISION, X, Y, n_clusters=4, embedding=embedding, assignment=assignment))
 
 
 def test_the_check_catches_an_assigner_that_looks_at_the_batch() -> None:

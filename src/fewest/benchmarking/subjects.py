@@ -11,6 +11,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from fewest import references
+from fewest.closeness import Distances
 from fewest.decision import Decision
 from fewest.explainer import Explainer
 from fewest.inside import Inside
@@ -18,7 +19,7 @@ from fewest.paper import models
 from fewest.paper.data import Rows, data_folder, load_split
 from fewest.references.base import References
 from fewest.search import Budget, Problem
-from fewest.solving import Task, _set_up
+from fewest.solving import Task, Towards, _set_up
 from fewest.structure import Opaque
 from fewest.structure.base import Structure
 
@@ -87,14 +88,14 @@ class Subject:
         if isinstance(inside.structure, Opaque):
             raise TypeError(f"not read: {inside.structure.reason}")
         task = Task(
-            self.decision, self.references, explainer.constraints, explainer._units, explainer._cost, inside, 1,
-            1_000_000, 20_000, 1e-9, float("inf"), 0, 1,
+            self.decision, self.references, explainer.constraints, explainer._units, explainer._cost, inside,
+            inside.goals(self.references.frame), 1, 1_000_000, 20_000, 1e-9, float("inf"), 0, 1,
         )  # fmt: skip
-        goal_of = self.references.candidates(self.cases)[:, 0]
+        far = Distances.read(task.schema, self.cases, self.references.frame)
+        goal_of = self.references.candidates(self.cases, far)[:, 0]
+        towards = Towards(self.cases, far, np.arange(len(self.cases)), goal_of)
         prepared = inside.prepare(inside.encoding.transform(self.cases))
-        goals = inside.prepare(inside.encoding.transform(self.references.frame))
-        limit = np.full(len(self.cases), np.inf)
-        problem = _set_up(task, self.cases, goal_of, limit, prepared, goals).problem
+        problem = _set_up(task, towards, np.full(len(self.cases), np.inf), prepared).problem
         return inside.structure, replace(problem, budget=Budget())
 
 

@@ -44,6 +44,6 @@ def _records(figure: Figure, plan: Plan, datasets: list[str]) -> dict[str, list[
             record
             for dataset in datasets
             if dataset in table.datasets
-            for record in run(table, [dataset], plan.splits_of(dataset), store, jobs=plan.jobs, tell=tell)
+            for record in run(table, [dataset], plan.splits_of(dataset, name), store, jobs=plan.jobs, tell=tell)
         ]
     return records

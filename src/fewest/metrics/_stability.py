@@ -42,9 +42,7 @@ class Stability:
     share_turned: float
 
 
-def stability(
-    explainer: Explainer, X: Any, noise: float = 0.05, repeats: int = 5, random_state: int = 0
-) -> Stability:
+def stability(explainer: Explainer, X: Any, noise: float = 0.05, repeats: int = 5, random_state: int = 0) -> Stability:
     """Share of cases whose set of features changes when their numbers move by measurement noise.
 
     Parameters

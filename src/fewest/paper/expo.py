@@ -91,9 +91,7 @@ class ExpoTable:
             for way in WAYS:
                 tell(f"    {dataset}, split {split}: {name} {way}")
                 trained, seconds = self._train(model, way, rows)
-                refs = references.single(
-                    Decision(trained, positive=1), rows.X_train, rows.y_train, on_positive="allow"
-                )
+                refs = references.single(Decision(trained, positive=1), rows.X_train, rows.y_train, on_positive="allow")
                 figures[way] = performance(trained, rows) | explain(refs.decision, refs, rows, densities)
                 figures[way]["seconds"] = seconds
             for way in WAYS:

@@ -1,10 +1,12 @@
-"""The page of a run: every table and figure that was made, what was left out, and why. No script; all text escaped."""
+"""The pages of a run: every table and figure that was made, what was left out, and why. No script; all text escaped."""
 
 from __future__ import annotations
 
 import math
+import platform
 from collections.abc import Iterable
 from dataclasses import dataclass
+from importlib import metadata
 from pathlib import Path
 from typing import Any
 
@@ -15,10 +17,12 @@ from fewest.files import write_text
 from fewest.paper.base import Column
 from fewest.paper.everything import PICTURES, Drawn, Measured, Plan, Results
 from fewest.paper.summary import Cell, Line
+from fewest.references.signing import Clock, utc_now
 from fewest.reporting._templates import render
 
 TITLE = "Improving Decision Sparsity: measured again"
-INDEX = "index.html"
+INDEX, CONTENTS = "index.html", "index.md"
+PACKAGES = ("fewest", "numpy", "pandas", "scikit-learn", "numba", "torch", "treefarms", "gosdt", "pacmap", "dice-ml")
 MOST_ROWS = 60
 PIXELS = 96  # of an inch of a picture
 QUICK = "Quick settings: few rows and small models. This shows that everything runs; nothing here is to be compared."
@@ -32,7 +36,25 @@ class Figures:
     paper: str = ""
 
 
-def index_html(results: Results, quick: bool = False, title: str = TITLE) -> str:
+def made_with(clock: Clock = utc_now) -> str:
+    """The date, and the versions of what a run hangs on.
+
+    Examples
+    --------
+    >>> made_with().split()[1:3]
+    ['with', 'Python']
+    """
+    found = {}
+    for name in PACKAGES:
+        try:
+            found[name] = metadata.version(name)
+        except metadata.PackageNotFoundError:
+            continue
+    versions = ", ".join(f"{name} {version}" for name, version in found.items())
+    return f"{clock():%Y-%m-%d} with Python {platform.python_version()}, {versions}"
+
+
+def index_html(results: Results, quick: bool = False, title: str = TITLE, made: str = "") -> str:
     """The page as text; pictures are files beside it.
 
     Parameters
@@ -41,6 +63,8 @@ def index_html(results: Results, quick: bool = False, title: str = TITLE) -> str
     quick : bool
         Whether the page says that its figures are not to be compared.
     title : str
+    made : str
+        When and with what, in one line.
 
     Examples
     --------
@@ -53,6 +77,7 @@ def index_html(results: Results, quick: bool = False, title: str = TITLE) -> str
         title=title,
         quick=QUICK if quick else "",
         sentence=_sentence(results),
+        made=made,
         left_out=results.left_out,
         failed=[(what, _said(error)) for what, error in results.failed],
         figures=[_figure(drawn) for drawn in results.drawn],
@@ -63,8 +88,43 @@ def index_html(results: Results, quick: bool = False, title: str = TITLE) -> str
     )
 
 
-def write_page(plan: Plan, results: Results) -> Path:
-    """Write ``index.html`` into the plan's folder.
+def contents_md(results: Results, quick: bool = False, title: str = TITLE, made: str = "") -> str:
+    """The same as Markdown: the figures, and links to the files of tables and cases.
+
+    Examples
+    --------
+    >>> print(contents_md(Results(left_out=[("figure regions", "figures need matplotlib")]), made="2026-01-31"))
+    # Improving Decision Sparsity: measured again
+    <BLANKLINE>
+    0 tables and 0 figures; 1 left out.
+    <BLANKLINE>
+    Made 2026-01-31.
+    <BLANKLINE>
+    Left out:
+    <BLANKLINE>
+    - figure regions: figures need matplotlib
+    <BLANKLINE>
+    """
+    parts = [f"# {title}", _sentence(results), *([f"Made {made}."] if made else []), *([QUICK] if quick else [])]
+    for heading, reasons in (
+        ("Failed", [(what, _said(error)) for what, error in results.failed]),
+        ("Left out", results.left_out),
+    ):
+        if reasons:
+            parts += [f"{heading}:", "\n".join(f"- {what}: {why}" for what, why in reasons)]
+    links = [f"- [{_table(one, quick)['title']}]({_table(one, quick)['stem']}.md)" for one in results.tables]
+    links += [f"- [Cases of {shown.dataset}]({shown.stem}.md)" for shown in results.shown]
+    if links:
+        parts += ["## Tables and cases", "\n".join(links)]
+    for drawn in results.drawn:
+        figure, stem = drawn.figure, f"{PICTURES}/{drawn.stem}"
+        files = f"Also as [PNG]({stem}.png) and, the numbers, as [CSV]({stem}.csv)."
+        parts += [f"## {figure.title}", f"![{figure.title}]({stem}.svg)", f"{figure.caption} {files}"]
+    return "\n\n".join(parts) + "\n"
+
+
+def write_page(plan: Plan, results: Results, clock: Clock = utc_now) -> Path:
+    """Write ``index.html``, and ``index.md`` for who reads the folder, into the plan's folder; returns the first.
 
     Examples
     --------
@@ -72,8 +132,9 @@ def write_page(plan: Plan, results: Results) -> Path:
     >>> write_page(Plan(tempfile.mkdtemp()), Results()).name
     'index.html'
     """
-    path = Path(plan.out) / INDEX
-    write_text(path, index_html(results, plan.quick))
+    path, made = Path(plan.out) / INDEX, made_with(clock)
+    write_text(path, index_html(results, plan.quick, made=made))
+    write_text(path.with_name(CONTENTS), contents_md(results, plan.quick, made=made))
     return path
 
 

@@ -109,22 +109,29 @@ class References:
         """The same points, assigned to cases in another way."""
         return replace(self, assignment=assignment)
 
-    def candidates(self, frame: pd.DataFrame) -> npt.NDArray[np.int32]:
+    def candidates(self, frame: pd.DataFrame, far: Distances | None = None) -> npt.NDArray[np.int32]:
         """References each row is compared with, nearest first, then their flexible twins: (n, 1), (n, m) or twice that.
 
         A later one is only preferred where it needs fewer features, so that a twin never takes a tie.
+
+        Parameters
+        ----------
+        frame : (n, columns)
+            Cases, conformed to the schema.
+        far : Distances, optional
+            From these cases to all references, where that is known already.
         """
-        plain = self._plain_candidates(frame)
+        plain = self._plain_candidates(frame, far)
         return plain if not self.twin_of else np.hstack([plain, self._twins()[plain]])
 
-    def _plain_candidates(self, frame: pd.DataFrame) -> npt.NDArray[np.int32]:
+    def _plain_candidates(self, frame: pd.DataFrame, far: Distances | None = None) -> npt.NDArray[np.int32]:
         count = len(self.plain_numbers)
         if count == 1:
             return np.zeros((len(frame), 1), dtype=np.int32)
         if self.assignment == "embedding" and self.assigner is not None:
             return self.assigner.assign(frame)[:, None]
-        far = Distances.read(self.schema, frame, self.frame.iloc[:count]).totals()
-        order = np.argsort(np.round(far, 12), axis=1, kind="stable").astype(np.int32)
+        far = far or Distances.read(self.schema, frame, self.frame)
+        order = np.argsort(np.round(far.totals(count), 12), axis=1, kind="stable").astype(np.int32)
         return order if self.assignment == "sparsest" else order[:, :1]
 
     @property

@@ -2,19 +2,28 @@
 
 from __future__ import annotations
 
-from typing import Any
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
 
 
 def render(template: str, **values: Any) -> str:
     """A page of this package's templates."""
-    from jinja2 import Environment, PackageLoader, StrictUndefined
-
     from fewest import __version__
 
-    environment = Environment(
+    page = _environment().get_template(template).render(version=__version__, **values)
+    # Text that UTF-8 cannot hold (lone surrogates) would make the page impossible to save.
+    return page.encode("utf-8", "replace").decode("utf-8")
+
+
+@cache
+def _environment() -> Environment:
+    """Where templates come from; it keeps those it has compiled."""
+    from jinja2 import Environment, PackageLoader, StrictUndefined
+
+    return Environment(
         loader=PackageLoader("fewest.reporting"), autoescape=True, undefined=StrictUndefined, trim_blocks=True,
         lstrip_blocks=True,
     )  # fmt: skip
-    page = environment.get_template(template).render(version=__version__, **values)
-    # Text that UTF-8 cannot hold (lone surrogates) would make the page impossible to save.
-    return page.encode("utf-8", "replace").decode("utf-8")
