@@ -1,7 +1,7 @@
 import json
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar
@@ -11,7 +11,7 @@ import pytest
 import fewest.paper.store as store_module
 from fewest.errors import DataError, FewestError, UsageError
 from fewest.paper import Column, FileStore, Printed, Record, Store, Unit, as_markdown, as_text, find, run, summarise
-from fewest.paper.base import Published, Tell, fingerprint
+from fewest.paper.base import Published, Table, Tell, fingerprint
 
 
 @dataclass(frozen=True)
@@ -158,6 +158,27 @@ def test_a_dataset_that_is_not_here_is_told_before_anything_is_computed(
 def test_runs_that_make_no_sense_are_refused(datasets: list[str], splits: int, jobs: int, said: str) -> None:
     with pytest.raises(UsageError, match=said):
         run(Sums(), datasets, splits, Store(), jobs=jobs)
+
+
+def test_each_dataset_may_have_its_own_number_of_splits() -> None:
+    class ByUnit(Store):
+        """Asks no data for their checksum."""
+
+        def __init__(self) -> None:
+            self.kept: dict[Unit, tuple[Record, ...]] = {}
+
+        def get(self, table: Table, unit: Unit) -> tuple[Record, ...] | None:
+            return self.kept.get(unit)
+
+        def put(self, table: Table, unit: Unit, records: Sequence[Record]) -> None:
+            self.kept[unit] = tuple(records)
+
+    table, wanted = Sums(), {"german": 1, "mimic_demo": 2}
+    records = run(table, list(wanted), wanted, ByUnit())
+    assert table.seen == [Unit("german", 0), Unit("mimic_demo", 0), Unit("mimic_demo", 1)]
+    assert len(records) == 2 * len(table.seen)
+    with pytest.raises(UsageError, match="make no run"):
+        run(table, ["german"], {"german": 0}, ByUnit())
 
 
 def test_a_place_that_is_a_file_is_refused(tmp_path: Path) -> None:

@@ -40,10 +40,6 @@ def _records(figure: Figure, plan: Plan, datasets: list[str]) -> dict[str, list[
     for name in (name for name in figure.tables if name in paper.names()):
         table = paper.find(name, plan.folder, plan.quick)
         store = FileStore(plan.out, plan.stem(table.stored_as))
-        records[name] = [
-            record
-            for dataset in datasets
-            if dataset in table.datasets
-            for record in run(table, [dataset], plan.splits_of(dataset, name), store, jobs=plan.jobs, tell=tell)
-        ]
+        splits = {dataset: plan.splits_of(dataset, name) for dataset in datasets if dataset in table.datasets}
+        records[name] = run(table, list(splits), splits, store, jobs=plan.jobs, tell=tell)
     return records

@@ -223,10 +223,8 @@ class Run:
         failed = self.failed.setdefault(table.stored_as, {})
         before = set(failed)
         store = Sieve(FileStore(plan.out, plan.stem(table.stored_as)), failed, self.tell)
-        found: list[Record] = []
-        for dataset in chosen:
-            splits = plan.splits_of(dataset, name)
-            found += run(guarded(table), [dataset], splits, store, jobs=plan.jobs, tell=self.tell)
+        splits = {dataset: plan.splits_of(dataset, name) for dataset in chosen}
+        found = run(guarded(table), chosen, splits, store, jobs=plan.jobs, tell=self.tell)
         self.records[name] = found
         self.results.failed += [(f"table {name}, {u}", error) for u, error in failed.items() if u not in before]
         if found:

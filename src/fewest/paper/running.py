@@ -6,7 +6,7 @@ import multiprocessing
 import signal
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
@@ -19,8 +19,9 @@ Done = tuple[list[Record], float]
 
 
 def run(
-    table: Table, datasets: Sequence[str], splits: int, store: Store, *, jobs: int = 1, tell: Tell = silent
-) -> list[Record]:
+    table: Table, datasets: Sequence[str], splits: int | Mapping[str, int], store: Store, *, jobs: int = 1,
+    tell: Tell = silent,
+) -> list[Record]:  # fmt: skip
     """Records of all splits of some datasets; those in the store are not computed again.
 
     Parameters
@@ -28,8 +29,8 @@ def run(
     table : Table
     datasets : sequence of str
         Some of the table's.
-    splits : int
-        The first so many seeds.
+    splits : int or mapping
+        The first so many seeds, of every dataset or of each.
     store : Store
         Every unit is put there as soon as it is finished.
     jobs : int
@@ -49,22 +50,23 @@ def run(
     >>> [record.method for record in records]
     ['CART', 'C4.5', 'GOSDT', 'TOpt']
     """
-    if splits < 1 or jobs < 1:
+    count = splits if isinstance(splits, Mapping) else dict.fromkeys(datasets, splits)
+    if min([jobs, *count.values()]) < 1:
         raise UsageError(f"{splits} splits and {jobs} jobs make no run", do="ask for at least one of each")
     for dataset in datasets:
         if dataset not in table.datasets:
             raise UsageError(
                 f'the table "{table.name}" has no dataset "{dataset}"', do=f"choose from {', '.join(table.datasets)}"
             )
-    units = [Unit(dataset, split) for dataset in datasets for split in range(splits)]
+    units = [Unit(dataset, split) for dataset in datasets for split in range(count[dataset])]
     # Asking for all of them first also finds out, before an hour has gone by, whether a dataset is not here.
     open_units = [unit for unit in units if store.get(table, unit) is None]
     if len(open_units) < len(units):
         tell(f"{len(units) - len(open_units)} of {len(units)} units are finished already")
     work = _one_by_one(table, open_units, tell) if jobs == 1 else _at_a_time(table, open_units, jobs)
-    for count, (unit, (records, seconds)) in enumerate(work, start=1):
+    for number, (unit, (records, seconds)) in enumerate(work, start=1):
         store.put(table, unit, records)
-        tell(f"{table.name}  {count}/{len(open_units)}  {unit}: {seconds:.1f} s")
+        tell(f"{table.name}  {number}/{len(open_units)}  {unit}: {seconds:.1f} s")
     return [record for unit in units for record in store.get(table, unit) or ()]
 
 
