@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
 import fewest as fw
-from fewest.paper import find
+from fewest.paper import expo, find
 from fewest.paper.allopt import KINDS, WALKS, AllOpt1Table
-from fewest.paper.data import load_split
+from fewest.paper.data import Rows, load_split
 from fewest.paper.measures import CASES
 from fewest.paper.models import PaperModel
 from fewest.paper.published import printed_training
@@ -72,3 +73,19 @@ def test_printed_figures_are_the_papers() -> None:
         assert f"{sev.mean:.2f}\\pm{sev.sd:.2f}" in body, (dataset, method)
     assert len(printed_training("allopt1")) == len(printed_training("alloptc")) == 21
     assert len(printed_training("expo")) == 28
+
+
+def test_expo_trains_on_no_more_rows_than_it_says(monkeypatch: pytest.MonkeyPatch) -> None:
+    class EnoughError(Exception):
+        pass
+
+    def train(self: Any, model: str, way: str, rows: Rows) -> None:
+        raise EnoughError(len(rows.X_train), len(rows.y_train), len(rows.X_test))
+
+    table = find("expo")
+    assert (table.settings("diabetes")["rows"], "rows" in table.settings("german")) == (20_000, False)
+    monkeypatch.setattr(expo, "MOST_ROWS", {"german": 150})
+    monkeypatch.setattr(expo.ExpoTable, "_train", train)
+    with pytest.raises(EnoughError) as caught:
+        table.cells("german", 0, lambda line: None)
+    assert caught.value.args == (150, 150, 200)
