@@ -92,8 +92,12 @@ class HypercubeDisplay(Display):
             label="explanation",
         )  # fmt: skip
         for number, vertex in enumerate(self.table.itertuples()):
-            text = f"{vertex.vertex}\n{vertex.score:.2f}"
-            ax.annotate(text, place[number], (0, -17), textcoords="offset points", ha="center", va="top", fontsize=7)
+            # One line under the mark, on white: in a full column the next mark is close, and edges cross.
+            text = f"{vertex.vertex}: {vertex.score:.2f}"
+            ax.annotate(
+                text, place[number], (0, -11), textcoords="offset points", ha="center", va="top", fontsize=7, zorder=5,
+                bbox={"facecolor": "white", "edgecolor": "none", "pad": 0.6, "alpha": 0.8},
+            )  # fmt: skip
         ax.set_xticks(range(len(self.features) + 1))
         ax.set_yticks([])
         ax.margins(0.08, 0.16)
