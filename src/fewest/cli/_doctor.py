@@ -9,11 +9,12 @@ import platform
 import sys
 import time
 from dataclasses import asdict, dataclass
-from importlib import metadata
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
+
+from fewest.installed import versions
 
 CORE = ("numpy", "scipy", "pandas", "scikit-learn", "numba", "narwhals", "typer", "rich", "jinja2")
 OPTIONAL = ("lightgbm", "xgboost", "catboost", "interpret-core", "torch", "polars", "pyarrow", "skops", "matplotlib")
@@ -59,12 +60,7 @@ def _libraries() -> list[Check]:
 
 
 def _version(name: str) -> str | None:
-    for alias in ALIASES.get(name, (name,)):
-        try:
-            return metadata.version(alias)
-        except metadata.PackageNotFoundError:
-            continue
-    return None
+    return next(iter(versions(ALIASES.get(name, (name,))).values()), None)
 
 
 def _cache() -> Check:

@@ -209,11 +209,10 @@ def _references(decision: Decision, rows: Rows, dataset: str) -> Iterator[tuple[
 
 def _typical(decision: Decision, X: pd.DataFrame, y: Any) -> References:
     """The mean/mode reference, or the median where the model decides the mean against."""
-    for centre in ("mean", "median"):
-        refs = references.single(decision, X, y, centre=centre, on_positive="allow")
-        if refs.score[0] < decision.cut:
-            return refs
-    return references.single(decision, X, y, on_positive="allow")
+    mean, median = (
+        references.single(decision, X, y, centre=centre, on_positive="allow") for centre in ("mean", "median")
+    )
+    return median if median.score[0] < decision.cut <= mean.score[0] else mean
 
 
 def _accepted(make: Callable[..., References], *given: Any, **settings: Any) -> References | None:

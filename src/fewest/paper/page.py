@@ -6,7 +6,6 @@ import math
 import platform
 from collections.abc import Iterable
 from dataclasses import dataclass
-from importlib import metadata
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +13,7 @@ import pandas as pd
 
 from fewest.errors import FewestError
 from fewest.files import write_text
+from fewest.installed import versions
 from fewest.paper.base import Column
 from fewest.paper.everything import PICTURES, Drawn, Measured, Plan, Results
 from fewest.paper.summary import Cell, Line
@@ -44,14 +44,8 @@ def made_with(clock: Clock = utc_now) -> str:
     >>> made_with().split()[1:3]
     ['with', 'Python']
     """
-    found = {}
-    for name in PACKAGES:
-        try:
-            found[name] = metadata.version(name)
-        except metadata.PackageNotFoundError:
-            continue
-    versions = ", ".join(f"{name} {version}" for name, version in found.items())
-    return f"{clock():%Y-%m-%d} with Python {platform.python_version()}, {versions}"
+    packages = ", ".join(f"{name} {version}" for name, version in versions(PACKAGES).items())
+    return f"{clock():%Y-%m-%d} with Python {platform.python_version()}, {packages}"
 
 
 def index_html(results: Results, quick: bool = False, title: str = TITLE, made: str = "") -> str:

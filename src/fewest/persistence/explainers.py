@@ -10,7 +10,6 @@ import os
 import platform
 import tempfile
 from collections.abc import Mapping
-from importlib import metadata
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +18,7 @@ import numpy as np
 from fewest.decision import Decision
 from fewest.errors import ModelError, UsageError
 from fewest.explainer import Explainer
+from fewest.installed import versions
 from fewest.persistence._archive import pack, unpack
 from fewest.persistence._credibility import credibility_from_members, credibility_members
 from fewest.persistence._estimators import model_from_members, model_members
@@ -130,19 +130,9 @@ def _manifest(members: Mapping[str, bytes]) -> dict[str, Any]:
 
     return {
         "kind": KIND, "format": FORMAT, "fewest": __version__,
-        "written with": {"python": platform.python_version(), **_versions()},
+        "written with": {"python": platform.python_version(), **versions(LIBRARIES)},
         "members": {name: {"bytes": len(data), "sha256": _sha256(data)} for name, data in members.items()},
     }  # fmt: skip
-
-
-def _versions() -> dict[str, str]:
-    found = {}
-    for library in LIBRARIES:
-        try:
-            found[library] = metadata.version(library)
-        except metadata.PackageNotFoundError:
-            continue
-    return found
 
 
 def _sha256(data: bytes) -> str:
