@@ -28,10 +28,12 @@ class Answers:
         Position in ``strategies``; 0 where nothing was searched.
     log_density : (n,) float64
         Of the row the answer leads to, where a credibility is set.
+    complete : (n,) bool
+        Whether ``alternatives`` is known to hold every smallest set; the search says so.
     alternatives : dict
-        Row -> (s, p) all smallest sets, the one shown first.
+        Row -> (s, p) smallest sets, the one shown first.
     towards : dict
-        Row -> (s,) the reference each of them leads to, where that is not the row's own.
+        Row -> (s,) the reference each of them leads to, where that is not the row's own for all of them.
     """
 
     status: npt.NDArray[np.int8]
@@ -46,6 +48,7 @@ class Answers:
     nodes: npt.NDArray[np.int64]
     strategy: npt.NDArray[np.int8]
     log_density: npt.NDArray[np.float64]
+    complete: npt.NDArray[np.bool_]
     alternatives: dict[int, npt.NDArray[np.bool_]] = field(default_factory=dict)
     towards: dict[int, npt.NDArray[np.int32]] = field(default_factory=dict)
 
@@ -65,12 +68,13 @@ class Answers:
             nodes=np.zeros(n, dtype=np.int64),
             strategy=np.zeros(n, dtype=np.int8),
             log_density=np.full(n, np.nan),
+            complete=np.zeros(n, dtype=bool),
         )
 
     def put(self, rows: npt.NDArray[np.int64], part: Answers) -> None:
         """Write the answers of some rows."""
         for name in ("status", "moved", "reference", "score", "score_after", "cost", "lower", "l_inf", "proved",
-                     "nodes", "strategy", "log_density"):  # fmt: skip
+                     "nodes", "strategy", "log_density", "complete"):  # fmt: skip
             getattr(self, name)[rows] = getattr(part, name)
         self.alternatives.update({int(rows[k]): sets for k, sets in part.alternatives.items()})
         self.towards.update({int(rows[k]): goals for k, goals in part.towards.items()})

@@ -58,6 +58,10 @@ class Distances:
         scale = np.array([feature.scale for _, feature, _ in measured], dtype=np.float64)
         return cls(owner, scale, numbers, codes, len(schema))  # type: ignore[arg-type]
 
+    def absent(self) -> npt.NDArray[np.bool_]:
+        """Which cells of the start rows are missing (n, columns)."""
+        return np.concatenate([np.isnan(self.numbers[0]), self.codes[0] == -1], axis=1)
+
     def between(self, rows: npt.NDArray[Any], goal_of: npt.NDArray[Any]) -> Floats:
         """Distance of each feature (len(rows), p) from start to goal rows; 0 exactly where the values are equal."""
         a, b = self.numbers[0][rows], self.numbers[1][goal_of]

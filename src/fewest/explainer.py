@@ -23,7 +23,7 @@ from fewest.credibility.mixture import GaussianDensity
 from fewest.decision import Decision
 from fewest.errors import DataError, FewestWarning, UsageError
 from fewest.explanations import Explanations
-from fewest.inside import Inside
+from fewest.inside import SAMPLE, DoubtError, Inside
 from fewest.not_credible import floored
 from fewest.references import Leaves, References
 from fewest.search import strategy_name
@@ -35,7 +35,6 @@ from fewest.trees import Reach
 
 CHUNK_CELLS = 4_000_000
 MAX_CHUNK = 20_000
-SAMPLE = 48
 DEFAULT_NODES = 100_000
 DEFAULT_OWN_NODES = 20_000
 # The function that answers a part, the columns it works on, the names of its strategies, and notes.
@@ -201,10 +200,25 @@ class Explainer:
         if len(frame) == 0:
             raise DataError("the table of cases is empty", do="pass at least one row")
         deadline = np.inf if time_limit is None else began + time_limit
-        if self._reach is None:
-            work, width, strategies, notes = self._towards_points(frame, deadline, alternatives)
-        else:
-            work, width, strategies, notes = self._towards_leaves(frame, deadline, alternatives)
+        try:
+            answers, strategies, notes = self._answer(frame, deadline, alternatives, progress)
+        except DoubtError as doubt:
+            # What was read answered other cases of the table before: they are searched again as well.
+            self._give_up(str(doubt))
+            answers, strategies, notes = self._answer(frame, deadline, alternatives, progress)
+        plus = self.direction == "plus"
+        weighted = self._cost is not None
+        seconds = time.monotonic() - began
+        return Explanations(
+            frame, self.references, answers, strategies, plus, weighted, seconds, notes, self._reach
+        )
+
+    def _answer(
+        self, frame: pd.DataFrame, deadline: float, alternatives: int, progress: Callable[[int, int], None] | None
+    ) -> tuple[Answers, tuple[str, ...], tuple[str, ...]]:
+        """The answers of a table, part by part, the strategies they name and notes."""
+        towards = self._towards_points if self._reach is None else self._towards_leaves
+        work, width, strategies, notes = towards(frame, deadline, alternatives)
         answers = Answers.blank(len(frame), len(self.schema))
         step = min(MAX_CHUNK, max(256, CHUNK_CELLS // max(len(self.schema), width)))
         for first in range(0, len(frame), step):
@@ -212,12 +226,18 @@ class Explainer:
             answers.put(rows, work(frame.iloc[rows]))
             if progress is not None:
                 progress(int(rows[-1]) + 1, len(frame))
-        plus = self.direction == "plus"
-        weighted = self._cost is not None
-        seconds = time.monotonic() - began
-        return Explanations(
-            frame, self.references, answers, strategies, plus, weighted, seconds, notes, self._reach, asked=alternatives
-        )
+        return answers, strategies, notes
+
+    def _give_up(self, doubt: str) -> None:
+        """Believe nothing that was read of the model from now on."""
+        assert self._inside is not None
+        self._inside, self._goals = self._inside.given_up(doubt), None
+        warnings.warn(f"{doubt}; its own scores are searched instead", FewestWarning, stacklevel=3)
+
+    @property
+    def doubt(self) -> str | None:
+        """Why what had been read of the model was given up; None where it holds, or nothing was looked at yet."""
+        return None if self._inside is None else self._inside.doubt
 
     def _towards_points(self, frame: pd.DataFrame, deadline: float, alternatives: int) -> Work:
         """How to answer a part of the table by search between cases and references."""

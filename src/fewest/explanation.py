@@ -128,7 +128,10 @@ class Explanation:
         Name of the reference compared with.
     proof : Proof
     alternatives : tuple of tuples of Change
-        All smallest sets, the one shown first, where they were asked for.
+        Smallest sets, the one shown first, where they were asked for. Sets that lead to other references bring those
+        references' values.
+    all_listed : bool
+        Whether the search proved that ``alternatives`` holds every smallest set.
     l_inf : float or None
         Largest change of a number, in standard deviations.
     outcome : str
@@ -151,8 +154,6 @@ class Explanation:
         How dense accepted cases lie where the changes lead, where a `Credibility` is set.
     facts : tuple of Fact
         All features in the order of the columns, where they are known; else empty.
-    asked : int or None
-        How many smallest sets were asked for at most; None where that is not known.
     """
 
     row: int
@@ -178,12 +179,7 @@ class Explanation:
     credibility: float | None = None
     log_density: float | None = None
     facts: tuple[Fact, ...] = ()
-    asked: int | None = None
-
-    @property
-    def all_listed(self) -> bool:
-        """Whether ``alternatives`` is known to hold every smallest set: fewer were found than asked for."""
-        return self.asked is not None and 0 < len(self.alternatives) < self.asked
+    all_listed: bool = False
 
     def __str__(self) -> str:
         return sentence(self)

@@ -27,7 +27,7 @@ JSON_FORMAT = 1
 SHOWN = 5
 FRAME_COLUMNS = (
     "status", "sev", "features", "from", "to", "score", "score_after", "margin", "lower_bound", "proved", "strategy",
-    "n_alternatives", "reference", "l_inf", "log_density",
+    "n_alternatives", "all_listed", "reference", "l_inf", "log_density",
 )  # fmt: skip
 
 
@@ -35,8 +35,7 @@ FRAME_COLUMNS = (
 class Explanations:
     """Verified answers, one per case, in the order of the table.
 
-    Indexing gives one `Explanation`; `to_frame` the table; `summary` the figures. ``asked`` is how many smallest sets
-    per case were asked for at most, None where that is not known.
+    Indexing gives one `Explanation`; `to_frame` the table; `summary` the figures.
     """
 
     frame: pd.DataFrame
@@ -48,7 +47,6 @@ class Explanations:
     seconds: float = 0.0
     notes: tuple[str, ...] = ()
     reach: Reach | None = None
-    asked: int | None = None
 
     @property
     def schema(self) -> Schema:
@@ -98,7 +96,7 @@ class Explanations:
             threshold=decision.cut,
             plus=self.plus,
             weighted=self.weighted,
-            asked=self.asked,
+            all_listed=bool(a.complete[row]),
         )
 
     def changes(self, row: int, moved: npt.NDArray[np.bool_]) -> tuple[Change, ...]:
@@ -187,11 +185,15 @@ class Explanations:
 
     def _alternatives(self, row: int) -> tuple[tuple[Change, ...], ...]:
         sets = self.answers.alternatives.get(row, ())
-        if self.reach is None or len(sets) == 0:
+        towards = self.answers.towards.get(row)
+        if towards is None:
             return tuple(self.changes(row, moved) for moved in sets)
-        case = self.frame.iloc[np.full(len(sets), row)]
-        goals = Cells.of(_inside_leaves(self.reach, case, self.answers.towards[row]))
-        return tuple(self._changes(row, moved, goals, k) for k, moved in enumerate(sets))
+        if self.reach is None:
+            goals, places = self._typical, towards
+        else:
+            case = self.frame.iloc[np.full(len(sets), row)]
+            goals, places = Cells.of(_inside_leaves(self.reach, case, towards)), np.arange(len(sets), dtype=np.int32)
+        return tuple(self._changes(row, moved, goals, int(k)) for moved, k in zip(sets, places, strict=True))
 
     def _support(self, number: int) -> int | None:
         support = int(self.references.support[number]) if number >= 0 else -1
@@ -265,6 +267,7 @@ class Explanations:
                 "proved": a.proved,
                 "strategy": np.array(self.strategies, dtype=object)[a.strategy],
                 "n_alternatives": counts,
+                "all_listed": a.complete,
                 "reference": pd.array(names[a.reference], dtype="string"),
                 "l_inf": a.l_inf,
                 "log_density": a.log_density,
@@ -306,6 +309,7 @@ class Explanations:
             "strategy": answer.proof.strategy,
             "nodes": answer.proof.nodes,
             "alternatives": [[c.feature for c in changes] for changes in answer.alternatives],
+            "all_listed": answer.all_listed,
             "l_inf": answer.l_inf,
             "log_density": _plain(answer.log_density),
             "support": answer.support,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -16,7 +16,18 @@ from fewest.schema import Schema
 from fewest.structure import Opaque, read
 from fewest.structure.base import Structure
 
+Bools = npt.NDArray[np.bool_]
 Floats = npt.NDArray[np.float64]
+
+SAMPLE = 48  # cases that are mixed with references to try what was read
+PATTERNS = 256  # combinations of missing values that are tried, about
+MANY = 2_000  # parts of at least so many cases are tried by a sample of their own, encoded cells included
+OTHER_COLUMNS = "the encoded columns do not belong to single features as declared"
+OTHER_DECISIONS = "what was read of the model does not reproduce its decisions"
+
+
+class DoubtError(Exception):
+    """What was read of a model does not reproduce it: nothing found with it counts. The text says what was seen."""
 
 
 @dataclass(frozen=True)
@@ -31,12 +42,15 @@ class Inside:
         Why a structure that had been read was given up; None where there was none to give up.
     blocks : bool
         Whether vertices of an opaque model can be scored as mixed rows of the final model's input.
+    missing : set of bytes
+        Combinations of missing columns that were tried.
     """
 
     encoding: Encoding
     structure: Structure | Opaque
     doubt: str | None = None
     blocks: bool = False
+    missing: set[bytes] = field(default_factory=set, compare=False, repr=False)
 
     @classmethod
     def read(cls, decision: Decision, schema: Schema, cases: pd.DataFrame, goals: pd.DataFrame) -> Inside:
@@ -50,13 +64,72 @@ class Inside:
         )  # fmt: skip
         if isinstance(structure, Opaque):
             return cls(encoding, structure, blocks=_mixes(encoding, schema, cases, goals))
-        doubt = _doubt(encoding, structure, schema, cases, goals)
-        return cls(encoding, structure) if doubt is None else cls(encoding, Opaque(doubt), doubt)
+        found = cls(encoding, structure)
+        try:
+            found._believe(_mixed(schema, cases, goals), cases)
+            for rows in (cases, goals):
+                found.check_decisions(found.prepare(encoding.transform(rows)), decision.verdicts(rows).positive)
+        except DoubtError as doubt:
+            return found.given_up(str(doubt))
+        return found
 
     @classmethod
     def unread(cls, decision: Decision, schema: Schema) -> Inside:
         """Nothing is read: the model's own scores, asked for on raw rows, are all there is."""
         return cls(Encoding.read(decision, schema), Opaque("the caller asked for it"))
+
+    def given_up(self, reason: str) -> Inside:
+        """The same model, of which nothing is believed any more."""
+        return Inside(self.encoding, Opaque(reason), reason)
+
+    def check_decisions(self, prepared: Floats, positive: Bools) -> None:
+        """Compare what was read with what the model decided, row by row; rounding is the model's own affair.
+
+        Parameters
+        ----------
+        prepared : (n, d)
+            The rows, as the search works on them.
+        positive : (n,) bool
+            What the model decided on the raw rows.
+        """
+        if isinstance(self.structure, Opaque):
+            if not self.blocks or len(prepared) == 0:
+                return
+            decision = self.encoding.decision
+            scores, precision = decision.call(prepared, model=self.encoding.final)
+            raw, cut, tolerance = scores, decision.cut, precision.near * max(1.0, abs(decision.cut))
+        else:
+            reading = self.structure.reading
+            raw, cut, tolerance = self.structure.raw(prepared), reading.cut, reading.tolerance
+        if (((raw >= cut) != positive) & (np.abs(raw - cut) > tolerance)).any():
+            raise DoubtError(OTHER_DECISIONS)
+
+    def check_part(self, schema: Schema, cases: pd.DataFrame, goals: pd.DataFrame, absent: Bools) -> None:
+        """Try what was read on a part of the table: on a sample, and wherever other values are missing than before.
+
+        A case with values missing that were there before is tried with each feature changed alone: that is where
+        columns are filled from one another. ``absent`` says which cells of the cases are missing.
+        """
+        if not self.known():
+            return
+        if len(cases) >= MANY:
+            some = cases.iloc[np.linspace(0, len(cases) - 1, SAMPLE).astype(int)]
+            self._believe(_mixed(schema, some, goals), some)
+        rows = np.flatnonzero(absent.any(axis=1))
+        patterns, first = np.unique(np.packbits(absent[rows], axis=1), axis=0, return_index=True)
+        new = {pattern.tobytes(): rows[k] for pattern, k in zip(patterns, first, strict=True)}
+        new = {pattern: row for pattern, row in new.items() if pattern not in self.missing}
+        if new and len(self.missing) < PATTERNS:
+            self.missing.update(new)
+            alone = cases.iloc[np.repeat(list(new.values()), len(schema))]
+            self._believe(_mixed(schema, alone, goals, np.tile(np.eye(len(schema), dtype=bool), (len(new), 1))), alone)
+
+    def _believe(self, mixed: tuple[pd.DataFrame, pd.DataFrame, Bools], cases: pd.DataFrame) -> None:
+        rows, goal, took = mixed
+        if not self.encoding.agrees(cases, goal, rows, took):
+            raise DoubtError(OTHER_COLUMNS)
+        verdicts = self.encoding.decision.verdicts(rows)
+        self.check_decisions(self.prepare(self.encoding.transform(rows)), verdicts.positive)
 
     @property
     def width(self) -> int:
@@ -89,11 +162,12 @@ class Inside:
 
 
 def _mixed(
-    schema: Schema, cases: pd.DataFrame, goals: pd.DataFrame
-) -> tuple[pd.DataFrame, pd.DataFrame, npt.NDArray[np.bool_]]:
-    """Rows mixed from cases and goals, the goal of each, and which features were taken from it."""
+    schema: Schema, cases: pd.DataFrame, goals: pd.DataFrame, took: Bools | None = None
+) -> tuple[pd.DataFrame, pd.DataFrame, Bools]:
+    """Rows mixed from cases and goals, the goal of each, and which features were taken from it (default: drawn)."""
     goal_of = np.arange(len(cases)) % len(goals)
-    took = np.random.default_rng(0).random((len(cases), len(schema))) < 0.5
+    if took is None:
+        took = np.random.default_rng(0).random((len(cases), len(schema))) < 0.5
     mixed = mix(cases, goals, goal_of, {column: took[:, j] for column, j in schema.feature_of.items()})
     return mixed, goals.iloc[goal_of], took
 
@@ -105,20 +179,3 @@ def _mixes(encoding: Encoding, schema: Schema, cases: pd.DataFrame, goals: pd.Da
         return False
     mixed, goal, took = _mixed(schema, cases, goals)
     return encoding.agrees(cases, goal, mixed, took)
-
-
-def _doubt(
-    encoding: Encoding, structure: Structure, schema: Schema, cases: pd.DataFrame, goals: pd.DataFrame
-) -> str | None:
-    """Why what was read does not reproduce the model; None if it does."""
-    mixed, goal, took = _mixed(schema, cases, goals)
-    if not encoding.agrees(cases, goal, mixed, took):
-        return "the encoded columns do not belong to single features as declared"
-    reading = structure.reading
-    for rows in (cases, goals, mixed):
-        raw = structure.raw(reading.prepare(encoding.transform(rows)))
-        positive = encoding.decision.verdicts(rows).positive
-        sure = np.abs(raw - reading.cut) > reading.tolerance
-        if ((raw >= reading.cut) != positive)[sure].any():
-            return "what was read of the model does not reproduce its decisions"
-    return None

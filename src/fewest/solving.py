@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
+from zlib import crc32
 
 import numpy as np
 import numpy.typing as npt
@@ -18,7 +19,8 @@ from fewest.credibility.base import Credibility, PointDensity
 from fewest.credibility.mixture import GaussianDensity
 from fewest.decision import Decision, Verdicts
 from fewest.explanation import STATUSES, Status
-from fewest.inside import Inside
+from fewest.inside import SAMPLE, Inside
+from fewest.listing import Listing
 from fewest.not_credible import floored, show_plain, without_floor
 from fewest.references.base import References
 from fewest.schema import Schema
@@ -76,14 +78,30 @@ class Attempt:
     own: Bools
     credibility: Credibility | None
     log_density: Floats
+    inside: Inside | None
+    tried: bool = False
 
     def features(self, cubes: Rows, moved: Bools) -> Bools:
         """Features that sets of units change."""
         return self.units.features(moved, self.differs[cubes])
 
+    def listed(self) -> list[Bools]:
+        """Features that the sets listed for each cube change."""
+        sets = self.found.sets or []
+        return [self.features(np.full(len(part), cube), part) for cube, part in enumerate(sets)]
+
     def steps(self) -> Floats:
         """How far the sets found lead."""
         return np.asarray(np.round(np.where(self.found.moved, self.problem.distance, 0.0).sum(axis=1), 12))
+
+    def probes(self) -> tuple[Rows, Bools]:
+        """Vertices drawn to try what was read of the model on, once; none where nothing is believed."""
+        count = 0 if self.inside is None or not self.inside.known() or self.tried else min(self.problem.n_cubes, SAMPLE)
+        self.tried = True
+        seed = crc32(self.problem.start[0].tobytes()) if count else 0  # others for each part, the same for each run
+        rng = np.random.default_rng(seed)
+        cubes = rng.choice(self.problem.n_cubes, count, replace=False) if count else np.empty(0, dtype=np.int64)
+        return cubes, rng.random((count, self.problem.n_units)) < 0.5
 
     def own_score(self, cubes: Rows, moved: Bools) -> Floats:
         """Signed scores of vertices by the user's own model, from raw rows."""
@@ -121,9 +139,11 @@ def _answer(task: Task, frame: pd.DataFrame) -> Answers:
     answers.strategy[rows] = 1
     cases = frame.iloc[rows]
     far = Distances.read(task.schema, cases, task.references.frame)
+    task.inside.check_part(task.schema, cases, task.references.frame, far.absent())
     candidates = task.references.candidates(cases, far)
     answers.reference[rows] = candidates[:, 0]
     race = Race(np.full(len(rows), np.inf), np.full(len(rows), np.inf), np.full(len(rows), np.inf))
+    listing = Listing.begin(task.alternatives, len(rows), task.schema, task.references.frame, task.sign < 0)
     for columns, strict in _rounds(task.references, candidates.shape[1]):
         limit = np.minimum(task.constraints.most, race.best - _least_step(task, race.best) if strict else race.best)
         todo = np.flatnonzero(limit >= _cheapest(task))
@@ -134,9 +154,14 @@ def _answer(task: Task, frame: pd.DataFrame) -> Answers:
         towards = Towards(cases, far, case, goal_of)
         attempt = _set_up(task, towards, limit[case], prepared[rows[case]])
         _search(task, attempt, race.best[case], race.length[case])
+        if attempt.found.sets is not None:
+            listing.note(case, goal_of, attempt.found, attempt.listed())
+        _drop_worse(task, attempt, np.arange(len(case)), race.best[case], race.length[case])
         race.enter(case, attempt)
         _write(task, answers, rows[case], goal_of, attempt)
-    return _close(answers, rows, race.best, np.maximum(race.lower, _cheapest(task)))
+    _close(answers, rows, race.best, np.maximum(race.lower, _cheapest(task)))
+    listing.write(answers, rows, race.best)
+    return answers
 
 
 @dataclass
@@ -201,7 +226,10 @@ def _score(task: Task, frame: pd.DataFrame) -> tuple[Verdicts, Floats]:
     encoding = task.inside.encoding
     model_input = encoding.transform(frame)
     scores, precision = task.decision.call(model_input, frame, encoding.final)
-    return task.decision.settle(scores, precision, frame), task.inside.prepare(model_input)
+    verdicts, prepared = task.decision.settle(scores, precision, frame), task.inside.prepare(model_input)
+    if not task.inside.blocks:  # those were just scored by the final model itself
+        task.inside.check_decisions(prepared, verdicts.positive)
+    return verdicts, prepared
 
 
 @dataclass(frozen=True)
@@ -264,7 +292,7 @@ def _set_up(task: Task, towards: Towards, limit: Floats, prepared: Floats) -> At
     )
     attempt = Attempt(
         problem, vertices, differs, distance, units, Found.blank(problem), np.full(n, np.nan), np.zeros(n, dtype=bool),
-        task.credibility, np.full(n, np.nan),
+        task.credibility, np.full(n, np.nan), task.inside,
     )  # fmt: skip
     attempt.problem = replace(problem, floor=_floor(attempt))
     return attempt
@@ -308,6 +336,7 @@ def _search(task: Task, attempt: Attempt, best: Floats, length: Floats) -> None:
         if turn >= REJECTIONS:
             part = replace(part, budget=Budget(task.own_nodes, task.deadline))
             attempt.own[pending] = True
+            attempt.inside = None
         blocks = task.inside.blocks and turn < REJECTIONS
         score = partial(attempt.block_score, task.inside.encoding.final) if blocks else attempt.own_score
 
@@ -315,7 +344,8 @@ def _search(task: Task, attempt: Attempt, best: Floats, length: Floats) -> None:
             return np.asarray(score(cubes[local], moved))
 
         found.put(pending, solve(inside, part, own_score, task.own_tolerance, task.threads))
-        _drop_worse(task, attempt, pending, best, length)
+        if not problem.all_sets:  # with all sets, those as good as the best are listed, so they are confirmed as well
+            _drop_worse(task, attempt, pending, best, length)
         refused = _confirm(attempt, pending)
         for cube in refused.tolist():
             earlier = rejected.get(cube, np.zeros((0, problem.n_units), dtype=bool))
@@ -341,12 +371,20 @@ def _forget(found: Found, cubes: Rows) -> None:
 def _confirm(attempt: Attempt, cubes: Rows) -> Rows:
     """Score the sets found with the user's own model; the cubes whose set does not turn it, or is not credible."""
     cubes = cubes[attempt.found.known[cubes]]
-    if len(cubes) == 0:
+    probes, drawn = attempt.probes()
+    everywhere, moved = np.concatenate([cubes, probes]), np.concatenate([attempt.found.moved[cubes], drawn])
+    if len(everywhere) == 0:
         return cubes
-    rows = attempt.vertices.rows(cubes, attempt.features(cubes, attempt.found.moved[cubes]))
+    rows = attempt.vertices.rows(everywhere, attempt.features(everywhere, moved))
     verdicts = attempt.vertices.decision.verdicts(rows)
-    attempt.score_after[cubes] = verdicts.score
     good = attempt.vertices.turned(verdicts)
+    # A set was found because what was read says that it turns: where the model agrees there is nothing to compare.
+    doubtful = np.flatnonzero(np.append(~good[: len(cubes)], np.ones(len(probes), dtype=bool)))
+    if attempt.inside is not None and len(doubtful):
+        assumed = vertex_rows(attempt.problem, everywhere[doubtful], moved[doubtful])
+        attempt.inside.check_decisions(assumed, verdicts.positive[doubtful])
+    rows, good = rows.iloc[: len(cubes)], good[: len(cubes)]
+    attempt.score_after[cubes] = verdicts.score[: len(cubes)]
     if attempt.credibility is not None:
         attempt.log_density[cubes] = attempt.credibility.log_density(rows)
         good &= attempt.log_density[cubes] >= attempt.credibility.floor
@@ -389,13 +427,9 @@ def _write(task: Task, answers: Answers, rows: Rows, goal_of: npt.NDArray[np.int
     answers.strategy[into] = 1 + attempt.own[hit]
     numeric = np.array([feature.is_numeric for feature in task.schema.features])
     answers.l_inf[into] = np.where(features & numeric, attempt.distance[hit], 0.0).max(axis=1)
-    if found.sets is not None:
-        for cube, row in zip(hit.tolist(), into.tolist(), strict=True):
-            sets = np.full((len(found.sets[cube]),), cube)
-            answers.alternatives[row] = attempt.features(sets, found.sets[cube])
 
 
-def _close(answers: Answers, rows: Rows, best: Floats, lower: Floats) -> Answers:
+def _close(answers: Answers, rows: Rows, best: Floats, lower: Floats) -> None:
     """Turn costs and bounds into statuses: an answer at its lower bound is proved, whatever else was stopped."""
     reached = np.isfinite(best)
     target = np.where(reached, best, 0.0)
@@ -405,4 +439,3 @@ def _close(answers: Answers, rows: Rows, best: Floats, lower: Floats) -> Answers
     answers.status[rows[proved]] = CODE[Status.EXPLAINED]
     answers.status[rows[reached & ~proved]] = CODE[Status.BUDGET]
     answers.proved[rows[~reached & (answers.status[rows] == CODE[Status.UNREACHABLE])]] = True
-    return answers

@@ -116,14 +116,11 @@ def _list_alternatives(
     towards: npt.NDArray[np.int32] = goal[order].astype(np.int32)
     after, moved, _ = reach.turn(codes[case], towards)
     good = ~task.decision.verdicts(reach.turned(cases.iloc[case], after, moved)).positive
-    sets: dict[int, list[int]] = {}
-    seen: set[tuple[int, bytes]] = set()
+    sets: dict[int, dict[bytes, int]] = {}
     for k in np.flatnonzero(good).tolist():
-        key = (int(case[k]), moved[k].tobytes())
-        kept = sets.setdefault(int(case[k]), [])
-        if key not in seen and len(kept) < task.alternatives:
-            seen.add(key)
-            kept.append(k)
-    for number, kept in sets.items():
-        answers.alternatives[int(rows[number])] = moved[kept]
-        answers.towards[int(rows[number])] = towards[kept]
+        sets.setdefault(int(case[k]), {}).setdefault(moved[k].tobytes(), k)
+    for number, found in sets.items():
+        row, kept = int(rows[number]), list(found.values())[: task.alternatives]
+        answers.alternatives[row] = moved[kept]
+        answers.towards[row] = towards[kept]
+        answers.complete[row] = len(found) <= task.alternatives

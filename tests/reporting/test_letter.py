@@ -48,7 +48,7 @@ SIGNED = PLAIN.sign_off("Credit Risk")
 
 def answer(refs: References = SIGNED, row: int = 0, **options: Any) -> Explanation:
     explainer = fw.Explainer(refs.decision, refs, threads=1)
-    return replace(explainer.explain(X, alternatives=ASKED)[row], **{"asked": ASKED, **options})
+    return replace(explainer.explain(X, alternatives=ASKED)[row], **options)
 
 
 def written(**options: Any) -> Letter:
@@ -112,8 +112,8 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
     "not verified": ({"proof": replace(answer().proof, verified=False)}, "was not re-checked on the model"),
     "not proved": ({"proof": replace(answer().proof, minimal=False)}, "not proved to be the smallest"),
     "plus": ({"plus": True}, "SEV+"),
-    "cut": ({"asked": 1}, "not all smallest sets are listed"),
-    "not listed": ({"alternatives": ()}, "not all smallest sets are listed"),
+    "cut": ({"all_listed": False}, "not all smallest sets are listed"),
+    "not listed": ({"alternatives": (), "all_listed": False}, "not all smallest sets are listed"),
     "foreign reference": ({"reference": "r9"}, 'there is no reference "r9"'),
     "facts unknown": ({"facts": ()}, "other values of the reference"),
     "other values": (

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from functools import lru_cache
 from typing import Any
 
@@ -43,8 +42,7 @@ def explained(name: str, kind: str, most: int) -> Explanations:
         frame = refs.schema.conform(X_test, unseen="allow")
         cases = frame[decision.verdicts(frame).positive]
     explainer = fw.Explainer(decision, refs.sign_off("Test"), threads=1, unseen="allow")
-    out = explainer.explain(cases.iloc[: most + most // 4], alternatives=ASKED)
-    return replace(out, asked=ASKED)
+    return explainer.explain(cases.iloc[: most + most // 4], alternatives=ASKED)
 
 
 def explained_rows(out: Explanations, most: int) -> list[int]:
@@ -157,8 +155,7 @@ def rates() -> Explanations:
     decision = fw.Decision(lambda rows: rows.to_numpy(dtype=float).mean(axis=1), positive="bad")
     goal = {name: [0.4996] for name in X}
     refs = fw.references.supplied(decision, goal, X=X).sign_off("Test")
-    out = fw.Explainer(decision, refs, threads=1).explain(X, alternatives=ASKED)
-    return replace(out, asked=ASKED)
+    return fw.Explainer(decision, refs, threads=1).explain(X, alternatives=ASKED)
 
 
 def test_numbers_close_to_the_line_read_back_turn_the_model() -> None:

@@ -191,6 +191,6 @@ def _ways_note(answer: Explanation, listed: int, others: int) -> str:
         return ""
     if not listed:
         return "Other sets of the same size were not listed: explain with --alternatives 5 to see them."
-    if others + 1 >= listed:
-        return f"At most {listed} sets were listed; there may be more."
+    if not answer.all_listed:
+        return f"Up to {listed} sets were listed; there may be more."
     return "These are all sets of this size." if others else "No other set of this size turns the decision."

@@ -159,12 +159,11 @@ def _check(answer: Explanation) -> None:
             f"{where}: its smallest sets were not listed, and reasons are drawn from all of them",
             do="explain with alternatives=1000",
         )
-    if answer.asked is None:
-        raise UsageError(f"{where}: nobody knows whether all smallest sets are listed", do="explain it again")
     if not answer.all_listed:
+        listed = len(answer.alternatives)
         raise UsageError(
-            f"{where}: the list of its smallest sets was cut at {answer.asked}, and reasons are drawn from all of them",
-            do=f"explain with alternatives={10 * answer.asked}",
+            f"{where}: {listed} of its smallest sets are listed, perhaps not all, and reasons need all of them",
+            do=f"explain with alternatives={max(1000, 10 * listed)}; where that lists no more, with more nodes",
         )
 
 

@@ -11,7 +11,8 @@ from typing import Any
 import pandas as pd
 
 from fewest.errors import DataError, MissingExtraError, UsageError
-from fewest.explainer import SAMPLE, Explainer
+from fewest.explainer import Explainer
+from fewest.inside import SAMPLE
 from fewest.scale.cases import Cases, RawPart, has_arrow
 from fewest.scale.csv_files import check_columns
 from fewest.scale.tables import Answered, as_arrow

@@ -121,7 +121,7 @@ def rebuild(record: Mapping[str, Any], case: Mapping[str, Any] | None, told: Tol
         credibility=told.credibility(record["reference"]) if turned else None,
         log_density=_known(record["log_density"]),
         facts=_facts(changes, mine, goal, told.schema, about["plus"]) if goal is not None else (),
-        asked=int(told.manifest["settings"]["alternatives"]),
+        all_listed=bool(record.get("all_listed", False)),  # parts written before it was kept do not know
     )
 
 

@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 
 from fewest.errors import DataError, UsageError
-from fewest.explainer import SAMPLE, Explainer
+from fewest.explainer import Explainer
+from fewest.inside import SAMPLE
 from fewest.scale.cases import Cases, RawPart, find, fingerprints, has_arrow
 from fewest.scale.folder import Folder, make_folder
 from fewest.scale.pool import Done, in_process, in_workers

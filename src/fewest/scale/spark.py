@@ -16,7 +16,8 @@ from typing import Any
 import pandas as pd
 
 from fewest.errors import DataError, FewestError, FewestWarning, UsageError
-from fewest.explainer import SAMPLE, Explainer
+from fewest.explainer import Explainer
+from fewest.inside import SAMPLE
 from fewest.scale.batches import CHUNK_ROWS, Answering, check_call, chunks
 from fewest.scale.csv_files import check_columns
 from fewest.scale.storage import digest

@@ -20,6 +20,7 @@ from fewest.schema_json import plain
 COLUMNS = (
     "row", "hash", "status", "sev", "cost", "features", "from", "to", "score", "score_after", "margin", "lower_bound",
     "proved", "strategy", "nodes", "reference", "l_inf", "log_density", "alternatives",
+    "all_listed",
 )  # fmt: skip
 CERTIFICATE = (
     "row", "hash", "status", "sev", "set", "reference", "lower_bound", "proved", "by", "nodes", "score", "score_after",
@@ -87,11 +88,13 @@ class Answered:
         return _set_texts(self.out.answers.moved, self.out.schema.names)
 
     def alternatives(self) -> list[list[str]]:
-        """The sets listed for each row, as JSON lists; towards leaves as JSON objects, feature -> value."""
+        """The sets listed for each row, as JSON lists; towards leaves or several references as objects with values."""
         sets = self.out.answers.alternatives
-        if self.out.reach is not None:
-            return [_ways(self.out[k].alternatives) if k in sets else [] for k in range(len(self))]
-        return [_set_texts(sets[k], self.out.schema.names) if k in sets else [] for k in range(len(self))]
+        out: list[list[str]] = [[] for _ in range(len(self))]
+        for row, moved in sets.items():
+            own = row not in self.out.answers.towards
+            out[row] = _set_texts(moved, self.out.schema.names) if own else _ways(self.out[row].alternatives)
+        return out
 
     def tally(self) -> dict[str, Any]:
         """Counts by status, by SEV and by feature: sums of parts are those of the table."""
@@ -162,6 +165,7 @@ def as_lines(answered: Answered) -> bytes:
     columns["l_inf"] = numbers(np.where(answered.turned, a.l_inf, np.nan))
     columns["log_density"] = numbers(np.where(answered.turned, a.log_density, np.nan))
     columns["alternatives"] = [f"[{', '.join(sets)}]" for sets in answered.alternatives()]
+    columns["all_listed"] = booleans(a.complete)
     return lines({name: columns[name] for name in COLUMNS})
 
 
@@ -215,6 +219,7 @@ def as_arrow(answered: Answered) -> Any:
         "l_inf": figures(a.l_inf, turned),
         "log_density": figures(a.log_density, turned & ~np.isnan(a.log_density)),
         "alternatives": _alternatives(answered),
+        "all_listed": pa.array(a.complete),
     }
     return pa.table(columns)
 

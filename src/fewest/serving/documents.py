@@ -73,6 +73,7 @@ class ExplanationDocument(Document):
     proof: Proof
     reference: str | None
     alternatives: list[list[Change]]
+    all_listed: bool
 
 
 class Predictions(Document):

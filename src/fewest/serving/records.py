@@ -63,4 +63,5 @@ def explanation_record(answer: Explanation) -> dict[str, Any]:
         },
         "reference": answer.reference,
         "alternatives": [change_records(changes) for changes in answer.alternatives],
+        "all_listed": answer.all_listed,
     }

@@ -27,7 +27,7 @@ class Question:
     positive : int
         Position in ``classes_`` of the class being explained.
     against : int or None
-        Among three or more classes: the class it is compared with (the score is then a difference, cut at 0).
+        Among three or more classes: the class it is compared with (the score is then the difference of the two).
     kind : {"proba", "decision", "label"}
         The score the decision uses.
     threshold : float
@@ -89,9 +89,10 @@ class Link:
 
     def cut(self, question: Question) -> tuple[float, float]:
         """Raw value at the threshold, and how far rounding of the scores may move it."""
-        if question.against is not None:
-            return 0.0, 16 * self.eps
         threshold = question.threshold
+        if question.against is not None:
+            # A difference of two scores says which raw value is larger; only plain scores say by how much.
+            return threshold if self.plain else 0.0, 16 * self.eps * max(1.0, abs(threshold))
         if question.kind == "label":
             if not 0 < threshold <= 1:
                 return (-np.inf if threshold <= 0 else np.inf), 0.0

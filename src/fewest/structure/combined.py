@@ -38,7 +38,7 @@ def read_voting(model: Any, question: Question, find: Find) -> Found | Opaque:
     refused = chances_only(model, question)
     if refused is not None:
         return refused
-    asked = Question(question.positive, question.against, "proba", 0.5)
+    asked = Question(question.positive, question.against, "proba", 0.5 if question.against is None else 0.0)
     found = [find(member, asked) for member in model.estimators_]
     merged = _merged(found, shares, question)
     if merged is not None:

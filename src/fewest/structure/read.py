@@ -78,8 +78,8 @@ def read(
     positive : int
         Position in ``model.classes_`` of the class being explained.
     against : int, optional
-        With three or more classes: the class it is compared with. The score is then the difference of the two, and
-        positive means it is at least 0, whatever the threshold.
+        With three or more classes: the class it is compared with. The score is then the difference of the two. A
+        difference of probabilities that come from raw scores of all classes is read for a threshold of 0 alone.
     kind : {"proba", "decision", "label"}
         The score a decision compares with its threshold: the probability of the class, the decision function (turned
         round for ``positive=0``), or whether the predicted label is that class.
@@ -123,9 +123,12 @@ def find(model: Any, question: Question) -> Found | Opaque:
     if isinstance(settled, Opaque):
         return settled
     try:
-        return reader(model, settled)
+        found = reader(model, settled)
     except (AttributeError, KeyError) as error:
         return Opaque(f"{name} of this version is laid out differently: {error!r}")
+    if settled.against is not None and settled.threshold != 0 and isinstance(found, Found) and not found.link.plain:
+        return Opaque(f"{name}: whether two probabilities differ by {settled.threshold:g} depends on other classes")
+    return found
 
 
 def _origin(model: Any) -> str:
@@ -155,7 +158,9 @@ def _settled(model: Any, question: Question) -> Question | Opaque:
             return Opaque(f"{name} has {count} classes; say which class the score is compared with (against)")
         if question.kind == "label":
             return Opaque(f"{name}: labels of {count} classes are not one cut; ask for kind='proba'")
-        return replace(question, threshold=0.0)
+        if np.isnan(question.threshold):
+            raise UsageError("the threshold is not a number")
+        return question
     if question.against is not None:
         # Two classes: comparing them is asking for the more likely one.
         return replace(question, against=None, threshold=0.0 if question.kind == "decision" else 0.5)

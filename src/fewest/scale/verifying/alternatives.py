@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any
+
 import numpy as np
+import numpy.typing as npt
+import pandas as pd
 
 from fewest.scale.verifying.claims import FAR, Claims
 from fewest.scale.verifying.entering import entered
@@ -29,13 +34,36 @@ def check_alternatives(claims: Claims, scorer: Scorer, report: Report) -> None:
     first = np.concatenate([[True], owner[1:] != owner[:-1]])
     other = first & (moved != claims.moved[owner]).any(axis=1)
     report.rows_wrong(rows, other, "the first alternative is not the set shown")
-    case, leaves = claims.frame.iloc[owner], claims.goals.leaves
-    beside = entered(claims.schema, case, sets) if leaves else claims.beside.iloc[owner]
-    permitted = claims.rules.permitted(case, beside)
-    differs = differing(claims.schema, case, beside) if leaves else claims.differs[owner]
-    allowed = claims.rules.allowed(moved, differs, permitted)
-    report.rows_wrong(rows, ~allowed, "an alternative is not allowed")
+    case = claims.frame.iloc[owner]
+    beside = claims.beside.iloc[owner] if all(isinstance(names, list) for names in sets) else _told(claims, owner, sets)
+    allowed = _allowed(claims, owner, case, beside, moved)
+    report.rows_wrong(rows, ~allowed, "an alternative is not allowed, or leads to no reference")
     start, goal = (beside, case) if claims.plus else (case, beside)
     scores = scorer.score(replaced(claims.schema, start, goal, moved))
     cut = scorer.decision.cut
     report.rows_wrong(rows, ~(scores >= cut if claims.plus else scores < cut), "an alternative does not turn the model")
+
+
+def _told(claims: Claims, owner: npt.NDArray[np.int64], sets: Sequence[Any]) -> pd.DataFrame:
+    """Each case with the values its set brings along: those of a leaf, or of another reference than the one shown."""
+    shown = [
+        dict(zip(names, values, strict=True))
+        for names, values in zip(claims.table["features"], claims.table["to"], strict=True)
+    ]
+    told = [names if isinstance(names, dict) else shown[k] for k, names in zip(owner.tolist(), sets, strict=True)]
+    return entered(claims.schema, claims.frame.iloc[owner], told)
+
+
+def _allowed(
+    claims: Claims, owner: npt.NDArray[np.int64], case: pd.DataFrame, beside: pd.DataFrame, moved: npt.NDArray[np.bool_]
+) -> npt.NDArray[np.bool_]:
+    """Which sets the rules allow towards a leaf, or towards one of the references whose values they have."""
+    if claims.goals.leaves:
+        return claims.rules.allowed(moved, differing(claims.schema, case, beside), claims.rules.permitted(case, beside))
+    allowed = np.zeros(len(owner), dtype=bool)
+    for k in range(len(claims.goals.names)) if claims.goals.assignment == "sparsest" else [None]:
+        goal = claims.goals.frame.iloc[claims.reference[owner] if k is None else np.full(len(owner), k)]
+        like = ~(differing(claims.schema, beside, goal) & moved).any(axis=1)
+        differs, permitted = differing(claims.schema, case, goal), claims.rules.permitted(case, goal)
+        allowed |= like & claims.rules.allowed(moved, differs, permitted)
+    return allowed
