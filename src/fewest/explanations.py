@@ -19,6 +19,7 @@ from fewest.files import write_text
 from fewest.frames import mix
 from fewest.references.base import References
 from fewest.schema import Schema
+from fewest.schema_json import plain
 from fewest.summary import Summary, figure, likelihoods
 from fewest.trees import Reach
 from fewest.typed import Cells
@@ -292,18 +293,18 @@ class Explanations:
     def _record(self, answer: Explanation) -> dict[str, Any]:
         return {
             "row": answer.row,
-            "label": _plain(answer.label),
+            "label": plain(answer.label),
             "status": answer.status.value,
             "sev": answer.sev,
             "cost": answer.cost,
             "changes": [
-                {"feature": c.feature, "from": _plain(c.before), "to": _plain(c.after)} for c in answer.changes
+                {"feature": c.feature, "from": plain(c.before), "to": plain(c.after)} for c in answer.changes
             ],
             "score": answer.score,
             "score_after": answer.score_after,
             "margin": answer.margin,
             "reference": answer.reference,
-            "lower_bound": _plain(answer.proof.lower_bound),
+            "lower_bound": plain(answer.proof.lower_bound),
             "proved": answer.proof.minimal,
             "verified": answer.proof.verified,
             "strategy": answer.proof.strategy,
@@ -311,7 +312,7 @@ class Explanations:
             "alternatives": [[c.feature for c in changes] for changes in answer.alternatives],
             "all_listed": answer.all_listed,
             "l_inf": answer.l_inf,
-            "log_density": _plain(answer.log_density),
+            "log_density": plain(answer.log_density),
             "support": answer.support,
             "credibility": answer.credibility,
             "sentence": str(answer),
@@ -319,7 +320,7 @@ class Explanations:
 
     def to_json(self, path: str | Path | None = None) -> str:
         """The answers as JSON text, also written to ``path`` where one is given."""
-        text = json.dumps(self.to_dict(), indent=1, allow_nan=False, default=_plain)
+        text = json.dumps(self.to_dict(), indent=1, allow_nan=False, default=plain)
         if path is not None:
             write_text(path, text + "\n")
         return text
@@ -355,22 +356,3 @@ def _inside_leaves(reach: Reach | None, frame: pd.DataFrame, leaf_of: npt.NDArra
         raise TypeError("these explanations do not lead to leaves")
     after, moved, _ = reach.turn(reach.tree.encode(frame), leaf_of)
     return reach.turned(frame, after, moved)
-
-
-def _plain(value: Any) -> Any:
-    """A value JSON can hold; what is not finite becomes null."""
-    if isinstance(value, np.generic):
-        value = value.item()
-    if isinstance(value, float) and not np.isfinite(value):
-        return None
-    if value is None or isinstance(value, bool | int | float | str):
-        return value
-    if isinstance(value, dict):
-        return {str(key): _plain(part) for key, part in value.items()}
-    if isinstance(value, list | tuple):
-        return [_plain(part) for part in value]
-    if value is pd.NA or value is pd.NaT:
-        return None
-    if isinstance(value, pd.Timestamp):
-        return value.isoformat()
-    return str(value)

@@ -60,6 +60,8 @@ def plain(value: Any) -> Any:
     """
     if isinstance(value, tuple | list):
         return [plain(part) for part in value]
+    if isinstance(value, dict):
+        return {str(key): plain(part) for key, part in value.items()}
     if isinstance(value, np.generic):
         value = value.item()
     if isinstance(value, float) and not math.isfinite(value):

@@ -39,7 +39,7 @@ def test_every_cell_is_the_one_that_explanations_show(everything: Any, direction
                 for f, a, b in zip(row["features"], row["from"], row["to"], strict=True)
             ]
             assert told == record["changes"]
-            assert row["alternatives"] == record["alternatives"]
+            assert [list(names) for names in row["alternatives"]] == record["alternatives"]
             for figure in ("score", "score_after", "margin", "l_inf", "cost", "log_density"):
                 value = row[figure]
                 assert (None if np.isnan(value) else value) == record[figure], figure
