@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -128,3 +130,69 @@ def test_a_model_fitted_on_arrays_is_fed_arrays() -> None:
     assert len(decision.score(X)) == len(X)
     with pytest.raises(DataError, match="fitted on 2 columns"):
         decision.score(X[["a"]])
+
+
+def single_net(scale: float = 1.0, seed: int = 0) -> Callable[[pd.DataFrame], np.ndarray]:
+    """A net of single precision without any batch statistics; ``scale`` is that of the columns."""
+    rng = np.random.default_rng(seed)
+    layers = [rng.normal(size=shape).astype(np.float32) for shape in ((10, 64), (64, 64), (64, 1))]
+    layers[0] /= np.float32(scale)
+
+    def logits(rows: pd.DataFrame) -> np.ndarray:
+        hidden = rows.to_numpy(dtype=np.float32)
+        for layer in layers[:-1]:
+            hidden = np.maximum(hidden @ layer, np.float32(0))
+        return (hidden @ layers[-1]).ravel() / np.float32(64)
+
+    return logits
+
+
+def chances(logits: np.ndarray) -> np.ndarray:
+    return 1 / (1 + np.exp(-logits))
+
+
+WRAPPED = {
+    "cast": lambda net: lambda rows: chances(net(rows)).astype(float),
+    "computed": lambda net: lambda rows: chances(net(rows).astype(float)),
+}
+
+
+@pytest.mark.parametrize("wrap", WRAPPED)
+def test_a_verdict_does_not_depend_on_the_batch_whatever_type_scores_come_in(wrap: str) -> None:
+    """Scores of single precision differ by 1e-7 between batches, also where a wrapper returns doubles."""
+    rows = pd.DataFrame(np.random.default_rng(1).normal(size=(600, 10)), columns=list("abcdefghij"))
+    model = WRAPPED[wrap](single_net())
+    together, alone = model(rows), np.array([model(rows.iloc[[i]])[0] for i in range(200)])
+    moved = np.flatnonzero(together[:200] != alone)
+    assert len(moved) > 20  # else there is nothing to test
+    for row in moved[:60]:
+        cut = float(max(together[row], alone[row]))
+        decision = Decision(model, positive="yes", threshold=cut)
+        assert decision.verdicts(rows).positive[row] == decision.verdicts(rows.iloc[[row]]).positive[0]
+
+
+def test_rounding_of_unscaled_columns_is_not_taken_for_batch_statistics() -> None:
+    """The noise of single precision grows with the columns; it is measured, and the band is as wide."""
+    rows = pd.DataFrame(np.random.default_rng(1).normal(size=(400, 10)) * 1e5 + 3e7, columns=list("abcdefghij"))
+    net = single_net(1e5)
+    middle = np.float32(np.median(net(rows)))
+    decision = Decision(lambda frame: chances(net(frame) - middle), positive="yes")
+    decision.check(rows)
+    noise = decision.noise(rows)
+    assert noise.is_rounding
+    assert noise.mixed > 2e-6  # as much as would be refused without looking further
+    assert decision.band(rows) >= 20 * noise.mixed
+
+
+@pytest.mark.parametrize("size", [1e-5, 1e-3, 0.1])
+def test_scores_that_follow_the_rows_beside_them_are_refused(size: float) -> None:
+    rows = pd.DataFrame({"a": np.arange(20.0), "b": np.arange(20.0)})
+    decision = Decision(lambda frame: chances(frame["a"].to_numpy()) * 0.5 + size * frame["b"].mean(), positive="yes")
+    with pytest.raises(ModelError, match="rows beside it"):
+        decision.check(rows)
+
+
+def test_exact_scores_keep_their_digits() -> None:
+    decision = Decision(LogisticRegression().fit(X, Y), positive="bad")
+    assert decision.band(X) == 1e-9
+    assert Decision(lambda frame: np.full(len(frame), 0.123456789), positive="yes").verdicts(X).score[0] == 0.123456789

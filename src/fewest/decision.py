@@ -1,7 +1,7 @@
 """Decision: a fitted model, the class being explained and a threshold; raw rows in, scores and verdicts out.
 
 Only the user's own model, called on raw rows, has the last word here (rule 2). A row scored alone and in a batch can
-differ in the last bits, so rows close to the threshold are scored again, alone.
+differ in the last bits, so rows close to the threshold are scored again, alone. How close that is, is measured.
 """
 
 from __future__ import annotations
@@ -38,8 +38,51 @@ class Precision(NamedTuple):
     decimals: int
 
 
+    def widened(self, noise: float) -> Precision:
+        """The same where that much noise was seen on a few rows: other rows may show several times as much."""
+        if 4 * noise <= self.noise:
+            return self
+        near = max(self.near, 80 * noise)
+        return Precision(near, max(self.noise, 4 * noise), min(self.decimals, int(np.floor(-np.log10(10 * near)))))
+
+
 DOUBLE = Precision(near=1e-9, noise=1e-13, decimals=9)
 SINGLE = Precision(near=1e-5, noise=5e-7, decimals=4)
+ROWS_TRIED = 8  # rows that are scored alone and in batches to measure the noise
+LARGEST_NOISE = 1e-3  # of scores: beyond it a model does not know its own mind
+
+
+class Noise(NamedTuple):
+    """How far a row's score, relative to its size, is from that of the row alone.
+
+    Attributes
+    ----------
+    rows : int
+        Rows it was measured on.
+    repeated : float
+        In a batch that holds the same row again and again: the arithmetic of batches.
+    mixed : float
+        In batches of other rows.
+    single : bool
+        Whether the scores are numbers of single precision, whatever type they come in.
+    """
+
+    rows: int
+    repeated: float
+    mixed: float
+    single: bool
+
+    @property
+    def is_rounding(self) -> bool:
+        """Whether the rows beside it matter no more than how many there are."""
+        return self.mixed <= max(1e-6, min(LARGEST_NOISE, 100 * self.repeated))
+
+    def precision(self, precision: Precision) -> Precision:
+        """What scores of a nominal precision are good for."""
+        largest = max(self.repeated, self.mixed)
+        if self.single or largest > DOUBLE.near:
+            precision = SINGLE
+        return precision.widened(largest)
 
 
 class Verdicts(NamedTuple):
@@ -271,6 +314,7 @@ class Decision:
         Rows within ``near`` of the threshold, and those whose rounding batch noise could tip, are scored alone.
         Scores are rounded, except where that would carry them across the threshold.
         """
+        precision = self.noise(frame).precision(precision)
         scores = scores.copy()
         size = np.maximum(1.0, np.abs(scores))
         grid = scores * 10.0**precision.decimals
@@ -284,23 +328,46 @@ class Decision:
 
     def band(self, frame: pd.DataFrame) -> float:
         """Half-width of the band around the threshold in which a batch score does not decide."""
-        return self.call(self.arrange(frame), frame)[1].near * max(1.0, abs(self.cut))
+        nominal = self.call(self.arrange(frame), frame)[1]
+        return self.noise(frame).precision(nominal).near * max(1.0, abs(self.cut))
+
+    def noise(self, frame: pd.DataFrame) -> Noise:
+        """How much a row's score differs between batches, measured once, on the first rows it can be measured on."""
+        known: Noise | None = self.__dict__.get("_noise")
+        if known is None or known.rows < min(len(frame), ROWS_TRIED):
+            known = self._measure(frame)
+            object.__setattr__(self, "_noise", known)
+        return known
+
+    def _measure(self, frame: pd.DataFrame) -> Noise:
+        if self.kind == "label" or len(frame) == 0:
+            return Noise(ROWS_TRIED, 0.0, 0.0, False)
+        sample = frame.iloc[np.unique(np.linspace(0, len(frame) - 1, min(len(frame), ROWS_TRIED)).astype(int))]
+        n = len(sample)
+        alone = np.concatenate([self.score(sample.iloc[[i]]) for i in range(n)])
+        size = np.maximum(1.0, np.abs(alone))
+        apart = [
+            np.max(np.abs(self.score(sample.iloc[rows]) - alone[rows]) / size[rows])
+            for rows in (np.zeros(n * n, dtype=int), np.arange(n), np.tile(np.arange(n), n))
+        ]
+        fine = alone * 2.0**16
+        single = bool((alone == alone.astype(np.float32)).all() and (fine != np.round(fine)).any())
+        return Noise(n, float(apart[0]), float(max(apart)), single)
 
     def check(self, frame: pd.DataFrame) -> None:
         """Refuse a model that changes its input, changes its mind, or scores a row by the rows beside it."""
-        sample = frame.iloc[:8]
+        sample = frame.iloc[:ROWS_TRIED]
         before = sample.copy(deep=True)
         first = self.score(sample)
         if not before.equals(sample):
             raise ModelError("the model changed the table it was given", do="let it work on a copy: X = X.copy()")
         again = self.score(sample)
-        tolerance = 1e-6 * np.maximum(1.0, np.abs(first))
-        if (np.abs(first - again) > tolerance).any():
+        if (np.abs(first - again) > 1e-6 * np.maximum(1.0, np.abs(first))).any():
             raise ModelError("the model gave two different scores to the same rows", do="fix its random state")
-        alone = np.concatenate([self.score(sample.iloc[[i]]) for i in range(len(sample))])
-        if (np.abs(first - alone) > tolerance).any():
+        noise = self.noise(sample)
+        if not noise.is_rounding:
             raise ModelError(
-                "a row's score changes with the rows beside it",
+                f"a row's score changes with the rows beside it, by {noise.mixed:.2g}",
                 do="take batch statistics out of the model (torch: model.eval())",
             )
 
