@@ -98,7 +98,7 @@ class Explainer:
         if direction not in ("minus", "plus"):
             raise UsageError(f'direction "{direction}" is unknown', do='use "minus" or "plus"')
         self.decision = decision
-        self.references = references
+        self.references = references.under(decision)
         self.constraints = constraints or Constraints()
         self.weights = dict(weights or {})
         self.direction = direction
@@ -117,7 +117,7 @@ class Explainer:
         self._band = 0.0
         self._reach = self._leaf_reach()
         self._offered()
-        if direction == "plus" and (references.score >= decision.cut).any():
+        if direction == "plus" and (self.references.score >= decision.cut).any():
             raise UsageError("SEV+ needs references the model accepts; one of these is decided positive", do="drop it")
 
     def with_(self, **changes: Any) -> Explainer:

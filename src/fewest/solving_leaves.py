@@ -12,6 +12,7 @@ import pandas as pd
 from fewest.answers import Answers
 from fewest.credibility import Credibility
 from fewest.decision import Decision
+from fewest.errors import ModelError
 from fewest.explanation import STATUSES, Status
 from fewest.not_credible import floored, show_plain, without_floor
 from fewest.trees import Reach
@@ -63,6 +64,12 @@ def _answer(task: LeafTask, frame: pd.DataFrame) -> Answers:
         return answers
     cases = frame.iloc[rows] if len(rows) < len(frame) else frame
     codes = reach.tree.encode(cases)
+    other = ~reach.tree.positive[reach.tree.apply(codes)]
+    if other.any():
+        raise ModelError(
+            f"the tree that was read decides case {cases.index[int(np.argmax(other))]!r} otherwise than the model",
+            do="use references.single or clusters: they ask the model itself where it cannot be read",
+        )
     leaf, cost = reach.search(codes, task.threads)
     answers.nodes[rows] = len(reach.leaf)
     answers.lower[rows] = cost

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from itertools import combinations
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -28,7 +29,7 @@ def ones(p: int = P) -> pd.DataFrame:
     return pd.DataFrame(np.ones((1, p), dtype=int), columns=[f"f{j}" for j in range(p)])
 
 
-def zeros(decision: fw.Decision, p: int = P) -> fw.references.References:
+def zeros(decision: fw.Decision, p: int = P) -> Any:
     return fw.references.supplied(decision, ones(p) * 0, X=pd.concat([ones(p), ones(p) * 0]))
 
 

@@ -64,7 +64,7 @@ def smallest(decision: fw.Decision, case: pd.Series, goal: pd.Series) -> int | N
     return None
 
 
-def check(decision: fw.Decision, refs: fw.references.References, X: pd.DataFrame, out: fw.Explanations, rows: Any) -> int:
+def check(decision: fw.Decision, refs: Any, X: pd.DataFrame, out: fw.Explanations, rows: Any) -> int:
     """Compare answers with the oracle; how many were explained."""
     seen = 0
     for row in rows:

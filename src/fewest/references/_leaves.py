@@ -6,7 +6,7 @@ A leaf is a box, not a point: a case enters it by changing only the features tha
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -59,6 +59,14 @@ class Leaves(References):
     def flexible(self, *_: Any, **__: Any) -> References:
         """Leaves are boxes already: nothing of them is left to move."""
         raise UsageError("the leaves of a tree are boxes, and flexible as they are", do="use single or clusters")
+
+    def under(self, decision: Decision) -> Leaves:
+        """The same leaves; those of another tree, class or threshold are refused: other leaves would be negative."""
+        choices = ("positive", "threshold", "against", "kind")
+        same = all(getattr(decision, name) == getattr(self.decision, name) for name in choices)
+        if decision.model is not self.decision.model or not same:
+            raise UsageError("these leaves are those of another decision", do="make references.leaves of this one")
+        return self if decision is self.decision else replace(self, decision=decision)
 
     def credibility(self, number: int) -> float | None:
         """Share of the negatives that are in a leaf: S / N- of Theorem 4.3."""

@@ -105,6 +105,23 @@ class References:
         rows = ", ".join(f"{name} ({score:.3g})" for name, score in zip(self.names, self.score, strict=True))
         return f"<{len(self)} reference{'s' if len(self) != 1 else ''}: {rows}>"
 
+    def under(self, decision: Decision) -> References:
+        """The same points, scored and called accepted by another decision.
+
+        One that this decision accepts and the other does not is an error: changes that lead there may not exist.
+        """
+        if decision is self.decision:
+            return self
+        verdicts = decision.verdicts(self.frame)
+        lost = np.flatnonzero(verdicts.positive & (self.score < self.decision.cut))
+        if len(lost):
+            raise PositiveReferenceError(
+                f'the reference "{self.names[lost[0]]}" was made for another decision; this one decides it positive '
+                f"(score {verdicts.score[lost[0]]:.4g} >= {decision.cut:.4g})",
+                do="make references with the decision they are used with",
+            )
+        return replace(self, decision=decision, score=verdicts.score)
+
     def with_assignment(self, assignment: Assignment) -> References:
         """The same points, assigned to cases in another way."""
         return replace(self, assignment=assignment)
