@@ -49,6 +49,10 @@ class ModelError(FewestError):
     exit_code = 4
 
 
+class DoubtError(ModelError):
+    """What was read of the model does not reproduce it: nothing that was found with it counts."""
+
+
 class PositiveReferenceError(ModelError):
     """A reference cannot serve, most often because the model decides against it as well."""
 

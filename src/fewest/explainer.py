@@ -21,9 +21,9 @@ from fewest.credibility import Credibility
 from fewest.credibility.leaf_support import LeafDensity
 from fewest.credibility.mixture import GaussianDensity
 from fewest.decision import Decision
-from fewest.errors import DataError, FewestWarning, UsageError
+from fewest.errors import DataError, DoubtError, FewestWarning, UsageError
 from fewest.explanations import Explanations
-from fewest.inside import SAMPLE, DoubtError, Inside
+from fewest.inside import SAMPLE, Inside
 from fewest.not_credible import floored
 from fewest.references import Leaves, References
 from fewest.search import strategy_name
@@ -204,7 +204,7 @@ class Explainer:
             answers, strategies, notes = self._answer(frame, deadline, alternatives, progress)
         except DoubtError as doubt:
             # What was read answered other cases of the table before: they are searched again as well.
-            self._give_up(str(doubt))
+            self._give_up(doubt.message)
             answers, strategies, notes = self._answer(frame, deadline, alternatives, progress)
         plus = self.direction == "plus"
         weighted = self._cost is not None

@@ -11,6 +11,7 @@ import pandas as pd
 
 from fewest.decision import Decision
 from fewest.encoding import Encoding
+from fewest.errors import DoubtError
 from fewest.frames import mix
 from fewest.schema import Schema
 from fewest.structure import Opaque, read
@@ -24,10 +25,6 @@ PATTERNS = 256  # combinations of missing values that are tried, about
 MANY = 2_000  # parts of at least so many cases are tried by a sample of their own, encoded cells included
 OTHER_COLUMNS = "the encoded columns do not belong to single features as declared"
 OTHER_DECISIONS = "what was read of the model does not reproduce its decisions"
-
-
-class DoubtError(Exception):
-    """What was read of a model does not reproduce it: nothing found with it counts. The text says what was seen."""
 
 
 @dataclass(frozen=True)
@@ -70,7 +67,7 @@ class Inside:
             for rows in (cases, goals):
                 found.check_decisions(found.prepare(encoding.transform(rows)), decision.verdicts(rows).positive)
         except DoubtError as doubt:
-            return found.given_up(str(doubt))
+            return found.given_up(doubt.message)
         return found
 
     @classmethod

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import warnings
 from itertools import combinations
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
+from filling_steps import filling
 from sklearn.ensemble import GradientBoostingClassifier, RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.neural_network import MLPClassifier
@@ -17,6 +19,7 @@ from sklearn.preprocessing import FunctionTransformer, StandardScaler
 
 import fewest as fw
 from fewest.errors import FewestWarning
+from fewest.scale import explain_files, verify
 
 P = 5
 NAMES = [f"f{j}" for j in range(P)]
@@ -106,11 +109,6 @@ def test_a_model_that_is_what_it_looks_like_is_believed(kind: str) -> None:
     assert {answer.proof.strategy for answer in out if answer.changes} == {kind}
 
 
-def filling(frame: pd.DataFrame) -> pd.DataFrame:
-    """Says one-to-one, and fills a column from another."""
-    return frame.assign(f1=frame["f1"].fillna(3 * frame["f0"]))
-
-
 @pytest.mark.parametrize("final", [LogisticRegression(), RandomForestClassifier(10, max_depth=5, random_state=0)])
 def test_a_column_filled_from_another_is_noticed_in_the_first_row_that_needs_it(final: Any) -> None:
     X, y = table()
@@ -139,6 +137,22 @@ def test_cases_that_come_one_by_one_are_compared_as_well() -> None:
     with pytest.warns(FewestWarning, match="its own scores are searched"):
         explainer.explain(strange)
     assert explainer.doubt is not None
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_a_run_folder_holds_no_part_that_rests_on_a_reading_given_up_later(tmp_path: Path, jobs: int) -> None:
+    X, y = table(900)
+    X.loc[850:, "f1"] = np.nan
+    steps = FunctionTransformer(filling, feature_names_out="one-to-one"), StandardScaler(), LogisticRegression()
+    decision = fw.Decision(make_pipeline(*steps).fit(X, y), positive=True)
+    refs = fw.references.single(decision, X, y)
+    X.to_csv(tmp_path / "cases.csv", index=False)
+    with pytest.warns(FewestWarning, match="all rows are searched by its own scores"):
+        run = explain_files(
+            fw.Explainer(decision, refs), tmp_path / "cases.csv", tmp_path / "run", jobs=jobs, part_rows=200
+        )
+    assert set(run.table()["strategy"]) == {"none", "levelwise"}
+    assert verify(run.path, tmp_path / "cases.csv", decision).ok
 
 
 WINE = [0.05, 0.2, 0.5, -0.3, 0.0]

@@ -16,7 +16,7 @@ from fewest.inside import SAMPLE
 from fewest.scale.cases import Cases, RawPart, has_arrow
 from fewest.scale.csv_files import check_columns
 from fewest.scale.tables import Answered, as_arrow
-from fewest.scale.working import placed
+from fewest.scale.working import explained
 
 CHUNK_ROWS = 20_000
 
@@ -189,6 +189,4 @@ class Answering:
     def table(self, pieces: Sequence[Any], first: int) -> Any:
         """The answers to consecutive rows as a pyarrow Table."""
         frame = self.typed(pieces, first)
-        with placed(frame):
-            out = self.explainer.explain(frame, alternatives=self.alternatives)
-        return as_arrow(Answered.read(out, first))
+        return as_arrow(Answered.read(explained(self.explainer, frame, self.alternatives), first))

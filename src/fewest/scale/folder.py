@@ -132,6 +132,11 @@ class Folder:
         self.done[number] = dict(record)
         append(self.path / JOURNAL, _line({"part": number, **record}))
 
+    def forget(self) -> None:
+        """Begin again: nothing that was done counts."""
+        self.done.clear()
+        self._save()
+
     def tally(self) -> dict[str, dict[str, int]]:
         """Sums over the parts that are done."""
         sums: dict[str, Counter[str]] = {"counts": Counter(), "sev": Counter(), "features": Counter()}

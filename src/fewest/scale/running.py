@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import time
+import warnings
 from collections import Counter
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import closing
+from dataclasses import replace
 from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from fewest.errors import DataError, UsageError
+from fewest.errors import DataError, DoubtError, FewestWarning, UsageError
 from fewest.explainer import Explainer
 from fewest.inside import SAMPLE
 from fewest.scale.cases import Cases, RawPart, find, fingerprints, has_arrow
@@ -119,6 +121,12 @@ def _run(
         if not folder.finished:
             try:
                 _fill(folder, work, jobs, deadline, progress)
+            except DoubtError as doubt:
+                # Parts that were answered before rest on the same reading of the model: all are done again without it.
+                warnings.warn(f"{doubt.message}; all rows are searched by its own scores", FewestWarning, stacklevel=3)
+                folder.forget()
+                unread = replace(work, explainer=work.explainer.with_(structure="opaque"))
+                _fill(folder, unread, jobs, deadline, progress)
             finally:
                 sweep(work.folder)
         return folder.finish()

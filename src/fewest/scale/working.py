@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 
 from fewest.answers import Answers
-from fewest.errors import DataError, FewestWarning, ModelError, TimeLimitError
+from fewest.errors import DataError, DoubtError, FewestWarning, ModelError, TimeLimitError
 from fewest.explainer import Explainer
 from fewest.explanations import Explanations
 from fewest.scale.cases import Cases, RawPart, within
@@ -75,15 +75,24 @@ class Work:
             if left <= 0:
                 raise out_of_time()
             chunk = frame.iloc[first : first + self.chunk_rows]
-            with placed(chunk):
-                out = self.explainer.explain(
-                    chunk, alternatives=self.alternatives, time_limit=left if np.isfinite(left) else None
-                )
+            out = explained(self.explainer, chunk, self.alternatives, left if np.isfinite(left) else None)
             answers.put(np.arange(first, first + len(chunk)), out.answers)
         # Answers that were cut short by the clock are worth nothing here: they would be others next time.
         if time.monotonic() >= deadline or out is None:
             raise out_of_time()
         return replace(out, frame=frame, answers=answers)
+
+
+def explained(
+    explainer: Explainer, frame: pd.DataFrame, alternatives: int, time_limit: float | None = None
+) -> Explanations:
+    """The answers to some rows of a larger table, refused where they cast doubt on those that went before them."""
+    with placed(frame):
+        before = explainer.doubt
+        out = explainer.explain(frame, alternatives=alternatives, time_limit=time_limit)
+        if explainer.doubt is not None and before is None:
+            raise DoubtError(explainer.doubt, do='use Explainer(..., structure="opaque"): the model\'s own scores')
+        return out
 
 
 def out_of_time() -> TimeLimitError:
