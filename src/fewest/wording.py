@@ -65,6 +65,29 @@ def show(value: Any) -> str:
     return printable(str(value))
 
 
+def show_measured(value: Any, unit: str | None) -> str:
+    """A value with its unit, which belongs to numbers only.
+
+    Examples
+    --------
+    >>> show_measured(9, "years"), show_measured(None, "years"), show_measured("none", "years"), show_measured(9, None)
+    ('9 years', 'missing', "'none'", '9')
+    """
+    is_number = isinstance(value, int | float | np.number) and not isinstance(value, bool) and not is_missing(value)
+    return f"{show(value)} {printable(unit)}" if unit and is_number else show(value)
+
+
+def heading(title: str, unit: str | None) -> str:
+    """What stands at the head of a feature's values in a table.
+
+    Examples
+    --------
+    >>> heading("Years in current job", "years"), heading("housing", None)
+    ('Years in current job (years)', 'housing')
+    """
+    return f"{title} ({printable(unit)})" if unit else title
+
+
 def show_name(name: str) -> str:
     """A feature's name as the sentence prints it: in quotes only where it could be taken for something else.
 
