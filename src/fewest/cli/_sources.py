@@ -45,6 +45,17 @@ class Source:
     cases: pd.DataFrame | None = None
 
 
+def is_saved(model: Path | None) -> bool:
+    """Whether a model file is a whole explainer, with references of its own.
+
+    Examples
+    --------
+    >>> is_saved(Path("credit.fewest")), is_saved(Path("credit.skops"))
+    (True, False)
+    """
+    return model is not None and model.suffix.lower() == ".fewest"
+
+
 def from_demo(
     name: str, model: Path | None = None, positive: str | None = None, threshold: float | None = None,
     allow_pickle: bool = False,
