@@ -11,6 +11,7 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
+from fewest.cli._files import RESULTS
 from fewest.cli._models import load_model
 from fewest.cli._sources import Source, class_of
 from fewest.cli._text import clean
@@ -23,18 +24,22 @@ from fewest.scale import Run, explain_files
 from fewest.scale.running import PART_ROWS
 
 Advance = Callable[[int, int | None, dict[str, int]], None]
-KNOWN = (".json", ".csv", ".html")
+# Endings of files that people ask for; any other dot may be part of a folder's name.
+FILES = frozenset(
+    (*RESULTS, ".arrow", ".feather", ".fewest", ".gz", ".htm", ".jsonl", ".md", ".parquet", ".pdf", ".pq", ".tsv",
+     ".txt", ".xls", ".xlsx", ".zip")
+)  # fmt: skip
 
 
 def is_run_folder(path: Path | None) -> bool:
-    """Whether a place for results is a folder: it is one already, or its name has no ending.
+    """Whether a place for results is a folder: it is one already, or its name does not end like that of a file.
 
     Examples
     --------
-    >>> is_run_folder(Path("out.json")), is_run_folder(Path("runs/today"))
-    (False, True)
+    >>> is_run_folder(Path("out.json")), is_run_folder(Path("runs/v1.2")), is_run_folder(Path("out.xlsx"))
+    (False, True, False)
     """
-    return path is not None and (path.is_dir() or not path.suffix) and path.suffix.lower() not in KNOWN
+    return path is not None and (path.is_dir() or not (path.is_file() or path.suffix.lower() in FILES))
 
 
 def source_of_references(
