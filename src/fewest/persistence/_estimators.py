@@ -22,7 +22,7 @@ PREFIX = "model"
 TRAINED = {"AllOptClassifier": "fewest.training", "ExpOClassifier": "fewest.training"}
 TREES = {
     "C45Classifier": "fewest.trees", "CARTClassifier": "fewest.trees", "GOSDTClassifier": "fewest.trees",
-    "TOptClassifier": "fewest.rashomon",
+    "LoadedTreeClassifier": "fewest.trees", "TOptClassifier": "fewest.rashomon",
 }  # fmt: skip
 # Attributes under which models keep rows they were trained on.
 ROWS = frozenset({"_fit_X", "X_fit_", "X_train_", "_X", "support_vectors_", "oob_decision_function_"})

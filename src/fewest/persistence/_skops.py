@@ -25,6 +25,13 @@ SCHEMA = "schema.json"
 OLDEST_PROTOCOL = 1
 HOW_TO_TRUST = "use estimators on the list (docs/models.md), or pass --allow-pickle if you made this file yourself"
 
+# Estimators that hold a schema, which skops rebuilds by calling constructors.
+OWN_TREES = ("fewest.trees.", "fewest.rashomon.")
+HOW_TO_SAVE_TREES = (
+    "save it as a tree, fewest.trees.saved.save_tree(model.tree_, 'tree.json', model.classes_), or with its "
+    "references, explainer.save('credit.fewest'): both are read without running anything"
+)
+
 
 def load_skops(data: bytes, name: str, trust_all: bool = False) -> Any:
     """The model of a skops file.
@@ -113,8 +120,10 @@ def _check_member(node: Mapping[str, Any], members: Mapping[str, bytes], name: s
 def not_listed(name: str, foreign: set[str]) -> ModelError:
     """The error for types that are not on the list."""
     shown = ", ".join(sorted(foreign)[:5])
+    own = any(kind.startswith(OWN_TREES) for kind in foreign)
     return ModelError(
-        f"{name} holds types that are not on the list of safe ones: {shown}; loading them can run code", do=HOW_TO_TRUST
+        f"{name} holds types that are not on the list of safe ones: {shown}; loading them can run code",
+        do=HOW_TO_SAVE_TREES if own else HOW_TO_TRUST,
     )
 
 
