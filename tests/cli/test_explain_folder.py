@@ -200,9 +200,7 @@ def test_sigterm_and_sigkill_are_survived(call: list[str], files: Any, tmp_path:
 
 
 @pytest.mark.parametrize("name", ["v1.2", "2026.Q1", "credit.final", "made.json"])
-def test_a_dot_in_the_name_of_a_run_folder_does_not_make_it_a_file(
-    name: str, call: list[str], tmp_path: Path
-) -> None:
+def test_a_dot_in_the_name_of_a_run_folder_does_not_make_it_a_file(name: str, call: list[str], tmp_path: Path) -> None:
     if name.endswith(".json"):
         (tmp_path / name).mkdir()  # what is there says more than its name
     call[call.index("--out") + 1] = str(tmp_path / name)

@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 import parsed_back
 import pytest
+from paper_data import paper_data as paper_data
 
 import fewest as fw
 from fewest.benchmarking import subjects
@@ -28,7 +29,7 @@ Rows = dict[str, list[dict[str, Any]]]
 def explained(name: str, kind: str, most: int) -> Explanations:
     """Explanations of a model on a dataset, with all smallest sets, towards references that are signed."""
     if name != "german" and subjects.data_folder() is None:
-        pytest.skip("the paper's data are not beside this clone (FEWEST_DATA)")
+        pytest.skip("the paper's data are not here (FEWEST_DATA)")
     subject = subjects.subject(name, "l2lr" if kind == "tree" else kind)
     decision, refs, cases = subject.decision, subject.references, subject.cases
     if kind == "tree":
