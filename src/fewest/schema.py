@@ -13,7 +13,7 @@ import pandas as pd
 
 from fewest.errors import DataError, UsageError
 from fewest.frames import to_frame
-from fewest.wording import heading, shortest
+from fewest.wording import heading, shortest, show_label
 
 Kind = Literal["number", "integer", "boolean", "category", "datetime", "indicators", "group"]
 NUMERIC: frozenset[str] = frozenset({"number", "integer"})
@@ -317,8 +317,9 @@ def _conform_number(column: pd.Series[Any], feature: Feature, dtype: Any) -> pd.
         bad = numbers.isna() & column.notna()
         if bad.any():
             row = int(np.flatnonzero(bad.to_numpy())[0])
+            said = show_label(column.iloc[row])
             raise DataError(
-                f'row {row} (index {column.index[row]}), column "{column.name}": {column.iloc[row]!r} is not a number',
+                f'row {row} (index {column.index[row]}), column "{column.name}": {said} is not a number',
                 do="correct the cell, or read the column as numbers",
             )
         column = numbers
@@ -340,7 +341,7 @@ def _refuse_unseen(column: pd.Series[Any], feature: Feature) -> None:
         row = int(np.flatnonzero(strange.to_numpy())[0])
         known = ", ".join(str(level) for level in feature.levels[:8]) + (" ..." if len(feature.levels) > 8 else "")
         raise DataError(
-            f'row {row} (index {column.index[row]}), column "{column.name}": value {column.iloc[row]!r} '
+            f'row {row} (index {column.index[row]}), column "{column.name}": value {show_label(column.iloc[row])} '
             f"was never seen when the schema was read. Known values ({len(feature.levels)}): {known}",
             do='map it to a known value, or pass unseen="allow" if the model accepts it',
         )

@@ -99,6 +99,17 @@ def show_name(name: str) -> str:
     return name if name.isprintable() and VERB not in f" {name} " and name[:1] not in "'\"" and name else repr(name)
 
 
+def show_label(label: Any) -> str:
+    """A class label or a level as a message prints it: as Python would, without numpy's name for its type.
+
+    Examples
+    --------
+    >>> show_label(np.str_("bad")), show_label(np.int64(0)), show_label("0")
+    ("'bad'", '0', "'0'")
+    """
+    return repr(label.item() if isinstance(label, np.generic) else label)
+
+
 def printable(text: str) -> str:
     """Text with the signs that cannot be seen spelled out.
 

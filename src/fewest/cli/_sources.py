@@ -17,6 +17,7 @@ from fewest.cli._text import label_key
 from fewest.decision import Decision
 from fewest.errors import DataError, UsageError
 from fewest.schema import Schema
+from fewest.wording import show_label
 
 DEMOS = ("german",)
 
@@ -109,7 +110,7 @@ def read_labels(column: pd.Series[Any], decision: Decision, file: str) -> npt.ND
     if strange:
         row = strange[0]
         raise DataError(
-            f'{file}, row {row}, column "{column.name}": {column.iloc[row]!r} is not a class of the model',
+            f'{file}, row {row}, column "{column.name}": {show_label(column.iloc[row])} is not a class of the model',
             do=f"its classes are {', '.join(str(label) for label in decision.classes)}",
         )
     return np.array([known[key] for key in keys], dtype=object)
