@@ -9,6 +9,7 @@ import pytest
 import fewest as fw
 from fewest.cli import _explain, main
 from fewest.cli._text import label_key
+from fewest.errors import DataError
 from fewest.scale import Run
 
 
@@ -305,3 +306,45 @@ def test_a_plain_model_without_a_training_table_is_told_what_else_would_do(
     capsys.readouterr()
     assert main([*call, "--references", refs, "--json"]) == 0
     assert answers(capsys)["counts"]["EXPLAINED"] > 0
+
+
+def test_a_class_that_nobody_chose_is_named(files: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    assert ask(files) == 0
+    assert capsys.readouterr().err.startswith("explaining class 'good' (default); choose with --positive\n")
+    assert ask(files, "--positive", "good") == 0
+    assert "explaining class" not in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("command", ["explain", "references build"])
+def test_a_reference_that_is_refused_by_the_default_class_suggests_the_other_class_first(
+    command: str, files: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The mean of the "bad" cases, taken for the accepted ones, is decided positive where "good" starts at 0.01."""
+    call = files.arguments
+    if command != "explain":
+        call = [
+            "references",
+            "build",
+            str(files.train),
+            *call[2:4],
+            "--target",
+            "risk",
+            "--out",
+            str(tmp_path / "r.json"),
+        ]
+    assert main([*call, "--threshold", "1e-9"]) == 4
+    (do,) = (line for line in capsys.readouterr().err.splitlines() if line.startswith("  Do: "))
+    assert do.startswith('  Do: if "bad" is the outcome to explain, pass --positive bad; else try --centre median')
+    assert "=" not in do
+    assert main([*call, "--threshold", "1e-9", "--positive", "good"]) == 4
+    assert "is the outcome to explain" not in capsys.readouterr().err
+
+
+def test_remedies_are_in_the_words_of_the_command_line(
+    files: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(_cases(files, tmp_path, "debt,age,code\n1,2,Z99\n")) == 3
+    said = capsys.readouterr().err
+    assert "  Do: map it to a known value\n" in said
+    with pytest.raises(DataError, match='unseen="allow"'):  # in Python there is such a choice
+        fw.Schema.infer(pd.DataFrame({"a": ["x", "y"]})).conform({"a": ["z"]})

@@ -13,7 +13,7 @@ from fewest import references as fw_references
 from fewest.cli._files import check_result_path, read_table, write_result
 from fewest.cli._run import is_run_folder, source_of_references
 from fewest.cli._run import run as run_folder
-from fewest.cli._sources import Source, class_of, from_demo, from_files, is_saved
+from fewest.cli._sources import Source, class_of, from_demo, from_files, is_saved, other_class_first
 from fewest.cli._text import clean, progress
 from fewest.constraints import AtMost, Constraint, Constraints, Immutable
 from fewest.errors import TimeLimitError, UndefinedError, UsageError
@@ -238,11 +238,12 @@ def _is_text(dtype: Any) -> bool:
 
 
 def _references(request: Request, source: Source) -> References:
-    if request.references is None:
+    with other_class_first(source):
+        if request.references is not None:
+            return _supplied(request.references, source)
         return fw_references.single(
             source.decision, source.X, source.labels, centre=request.centre, schema=source.schema
         )
-    return _supplied(request.references, source)
 
 
 def _supplied(path: Path, source: Source) -> References:

@@ -191,11 +191,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _complain(message: str, do: str | None, code: int) -> int:
-    from fewest.cli._text import clean
+    from fewest.cli._text import clean, in_options
 
     print(f"fewest: error: {clean(message)}", file=sys.stderr)
     if do:
-        print(f"  Do: {clean(do)}", file=sys.stderr)
+        print(f"  Do: {clean(in_options(do))}", file=sys.stderr)
     return code
 
 

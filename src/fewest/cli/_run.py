@@ -13,7 +13,7 @@ from typing import Any
 
 from fewest.cli._files import RESULTS
 from fewest.cli._models import load_model
-from fewest.cli._sources import Source, class_of
+from fewest.cli._sources import Source, announced, class_of
 from fewest.cli._text import clean
 from fewest.decision import Decision
 from fewest.errors import UndefinedError, UsageError
@@ -59,7 +59,8 @@ def source_of_references(
     if threshold is None and known.get("threshold") is not None:
         threshold = float(known["threshold"])
     decision = Decision(fitted, positive=class_of(fitted, positive), threshold=threshold)
-    return Source(references.name, decision, saved.frame, None, saved.schema)
+    source = Source(references.name, decision, saved.frame, None, saved.schema, by_default=positive is None)
+    return announced(source)
 
 
 def run(

@@ -79,7 +79,7 @@ def _load_pickle(path: Path, allow_pickle: bool) -> Any:
     if not allow_pickle:
         raise ModelError(
             f"{path.name} is a pickle file; loading it runs code stored in the file",
-            do="save the model again with skops.io.dump, or pass --allow-pickle if you made this file yourself: "
+            do="save the model again with skops.io.dump, or pass allow_pickle=True if you made this file yourself: "
             "whoever wrote it can then do on this machine what you can",
         )
     import joblib
