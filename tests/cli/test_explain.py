@@ -257,7 +257,8 @@ def saved(files: Any, folder: Path) -> tuple[Path, fw.Explainer]:
     """An explainer with choices of its own, in a file."""
     X, y = pd.read_csv(files.train).drop(columns="risk"), pd.read_csv(files.train)["risk"]
     decision = fw.Decision(files.model, positive="bad", threshold=0.4)
-    references = fw.references.single(decision, X, y, centre="median")
+    schema = fw.Schema.infer(X).with_("debt", label="Debts")
+    references = fw.references.single(decision, X, y, centre="median", schema=schema)
     explainer = fw.Explainer(decision, references, constraints=fw.Constraints(fw.Immutable("age")), threads=1)
     explainer.save(folder / "credit.fewest")
     return folder / "credit.fewest", explainer
@@ -272,6 +273,7 @@ def test_a_saved_explainer_needs_neither_training_table_nor_references(
     assert main([*call, "--json"]) == 0
     assert answers(capsys)["answers"] == json.loads(json.dumps(expected))
     assert main([*call, "--out", str(tmp_path / "run")]) == 0
+    assert "\n  Debts: " in capsys.readouterr().out
     assert Run.open(tmp_path / "run").counts == explainer.explain(pd.read_csv(files.data)).counts()
     capsys.readouterr()
     assert main([*call, "--immutable", "debt", "--positive", "bad", "--threshold", "0.4", "--json"]) == 0

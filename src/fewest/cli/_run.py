@@ -100,7 +100,8 @@ def as_text(done: Run) -> str:
         lines += [f"{'mean SEV':<18}{mean:>14.4g}", f"{'largest SEV':<18}{max(sev):>14,}"]
         lines += ["", "What would have turned most cases:"]
         top = list(done.manifest["features"].items())[:5]
-        lines += [f"  {name}: {count / explained:.0%}" for name, count in top]
+        title = {feature.name: feature.title for feature in done.schema.features}
+        lines += [f"  {title.get(name, name)}: {count / explained:.0%}" for name, count in top]
     lines += ["", f"Written: {done.path}. Check it with `fewest verify {done.path} --data ... --model ...`."]
     return "\n".join(lines)
 
