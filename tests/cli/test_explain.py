@@ -335,8 +335,8 @@ def test_a_reference_that_is_refused_by_the_default_class_suggests_the_other_cla
             str(tmp_path / "r.json"),
         ]
     assert main([*call, "--threshold", "1e-9"]) == 4
-    (do,) = (line for line in capsys.readouterr().err.splitlines() if line.startswith("  Do: "))
-    assert do.startswith('  Do: if "bad" is the outcome to explain, pass --positive bad; else try --centre median')
+    (do,) = (line for line in capsys.readouterr().err.splitlines() if line.startswith("  Try: "))
+    assert do.startswith('  Try: --positive bad, if "bad" is the outcome to explain; else --centre median')
     assert "=" not in do
     assert main([*call, "--threshold", "1e-9", "--positive", "good"]) == 4
     assert "is the outcome to explain" not in capsys.readouterr().err
@@ -347,6 +347,6 @@ def test_remedies_are_in_the_words_of_the_command_line(
 ) -> None:
     assert main(_cases(files, tmp_path, "debt,age,code\n1,2,Z99\n")) == 3
     said = capsys.readouterr().err
-    assert "  Do: map it to a known value\n" in said
+    assert "  Try: map it to a known value\n" in said
     with pytest.raises(DataError, match='unseen="allow"'):  # in Python there is such a choice
         fw.Schema.infer(pd.DataFrame({"a": ["x", "y"]})).conform({"a": ["z"]})

@@ -139,7 +139,7 @@ def test_missing_files_and_arguments_are_told(tmp_path: Path, capsys: pytest.Cap
     assert ask(tmp_path / "absent.csv") == 3
     assert "there is no file" in capsys.readouterr().err
     assert main(["train", "topt"]) == 2
-    assert "Do: fewest train topt --help" in capsys.readouterr().err
+    assert "Try: fewest train topt --help" in capsys.readouterr().err
     (tmp_path / "file").write_text("")
     assert main(["train", "topt", "x.csv", "--target", "y", "--out", str(tmp_path / "file")]) == 2
     assert "is a file" in capsys.readouterr().err

@@ -112,7 +112,7 @@ def other_class_first(source: Source) -> Iterator[None]:
         other = source.decision.negative_name
         if not source.by_default or other not in map(str, source.decision.classes):
             raise
-        do = f'if "{other}" is the outcome to explain, pass --positive {other}; else {error.do}'
+        do = f'--positive {other}, if "{other}" is the outcome to explain; else {error.do}'
         raise PositiveReferenceError(error.message, do=do) from error
 
 

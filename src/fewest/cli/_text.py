@@ -39,8 +39,8 @@ def in_options(text: str) -> str:
 
     Examples
     --------
-    >>> in_options('try centre="median" or centre="medoid", or clusters')
-    'try --centre median or --centre medoid, or clusters'
+    >>> in_options('centre="median" or centre="medoid", or clusters')
+    '--centre median or --centre medoid, or clusters'
     """
     for said, option in IN_OPTIONS.items():
         text = text.replace(said, option)

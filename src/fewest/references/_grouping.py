@@ -195,7 +195,7 @@ def _accepted(refs: References, gone: list[str]) -> References:
     if not good.any():
         raise PositiveReferenceError(
             f"no cluster has a centre that the model accepts: {', '.join(gone)}",
-            do='try centre="median" or "medoid", or more clusters',
+            do='centre="median" or "medoid", or more clusters',
         )
     if not gone:
         return refs

@@ -73,7 +73,7 @@ class Session:
         try:
             return clone(wanted).fit(self.frame, self.labels)
         except Exception as error:
-            raise ModelError(f"the encoder cannot be fitted: {error}", do="try encoder.fit(X, y) alone") from error
+            raise ModelError(f"the encoder cannot be fitted: {error}", do="call encoder.fit(X, y) alone") from error
 
     def encode(self, frame: pd.DataFrame) -> Floats:
         """Rows as the head sees them."""
