@@ -48,6 +48,7 @@ test: check
 test-slow: $(VENV)/.test
 	$(BIN)/python -m pytest -m slow
 
+# The larger tables are measured where FEWEST_DATA names their folder, e.g. make bench FEWEST_DATA=../shared/data
 bench: $(VENV)/.test
 	$(BIN)/fewest bench
 

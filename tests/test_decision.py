@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
-from sklearn.linear_model import LogisticRegression, RidgeClassifier
+from sklearn.cluster import KMeans
+from sklearn.ensemble import IsolationForest
+from sklearn.linear_model import LogisticRegression, Ridge, RidgeClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 from sklearn.svm import LinearSVC
 
 from fewest import Decision
@@ -196,3 +202,54 @@ def test_exact_scores_keep_their_digits() -> None:
     decision = Decision(LogisticRegression().fit(X, Y), positive="bad")
     assert decision.band(X) == 1e-9
     assert Decision(lambda frame: np.full(len(frame), 0.123456789), positive="yes").verdicts(X).score[0] == 0.123456789
+
+
+@pytest.mark.parametrize(
+    ("model", "said"),
+    [
+        (Ridge().fit(X, X["a"]), "Ridge is a regressor: it predicts numbers, and only decisions between classes"),
+        (make_pipeline(StandardScaler(), Ridge()).fit(X, X["a"]), "Pipeline is a regressor"),
+        (IsolationForest(n_estimators=5, random_state=0).fit(X), "IsolationForest finds outliers"),
+        (KMeans(2, n_init=1, random_state=0).fit(X), "KMeans finds clusters"),
+    ],
+    ids=["regressor", "pipeline", "outliers", "clusters"],
+)
+def test_what_is_not_a_classifier_is_called_what_it_is_and_the_remedy_works(model: Any, said: str) -> None:
+    with pytest.raises(ModelError) as caught:
+        Decision(model)
+    assert said in caught.value.message
+    assert "not fitted" not in str(caught.value)
+    wrapped = re.search(r"e\.g\. (Decision\(.*\))$", str(caught.value.do))
+    assert wrapped
+    decision = eval(wrapped[1], {"Decision": Decision, "model": model})
+    assert len(decision.verdicts(X).score) == len(X)
+
+
+@pytest.mark.parametrize("library", ["xgboost", "lightgbm"])
+def test_a_bare_booster_is_told_to_be_a_classifier_or_a_function(library: str) -> None:
+    boosting = pytest.importorskip(library)
+    known = (Y == "bad").astype(int)
+    if library == "xgboost":
+        model = boosting.train({"objective": "binary:logistic"}, boosting.DMatrix(X, known), 2)
+    else:
+        model = boosting.train({"objective": "binary", "verbose": -1}, boosting.Dataset(X, known), 2)
+    with pytest.raises(ModelError, match=f"{library}.Booster does not know its classes") as caught:
+        Decision(model)
+    wrapped = re.search(r"e\.g\. (Decision\(.*\))$", str(caught.value.do))
+    assert wrapped
+    decision = eval(wrapped[1], {"Decision": Decision, "model": model, library: boosting})
+    assert len(decision.verdicts(X).score) == len(X)
+
+
+def test_a_classifier_that_is_not_fitted_is_called_that() -> None:
+    with pytest.raises(ModelError, match="LogisticRegression is not fitted"):
+        Decision(LogisticRegression())
+
+
+def test_labels_in_messages_are_written_without_the_names_of_numpys_types() -> None:
+    model = LogisticRegression().fit(X, np.array(list(Y), dtype=object))
+    model.classes_ = np.array([np.str_("bad"), np.str_("good")], dtype=object)
+    with pytest.raises(UsageError) as caught:
+        Decision(model, positive=np.int64(0))
+    assert str(caught.value).startswith("0 is not a class of the model")
+    assert caught.value.do == "use one of 'bad', 'good'"

@@ -54,7 +54,7 @@ def test_sparse_matrices_and_arrays_are_read() -> None:
 def test_bad_tables_are_refused(table: object, words: str) -> None:
     with pytest.raises(DataError, match=words) as error:
         to_frame(table)
-    assert "Do:" in str(error.value)
+    assert "Try:" in str(error.value)
 
 
 def test_mix_keeps_dtypes() -> None:

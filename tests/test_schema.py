@@ -100,3 +100,12 @@ def test_snap_gives_displayed_values() -> None:
 def test_empty_tables_are_refused(table: pd.DataFrame) -> None:
     with pytest.raises(DataError):
         Schema.infer(table)
+
+
+@pytest.mark.parametrize("label", ["housing", "Where they live"])
+def test_a_label_that_another_feature_has_is_refused(label: str) -> None:
+    schema = Schema.infer(pd.DataFrame({"age": [30, 40], "housing": ["rent", "own"]}))
+    schema = schema.with_("housing", label="Where they live")
+    with pytest.raises(UsageError, match=f'the label "{label}" of "age" is also what "housing" is called'):
+        schema.with_("age", label=label)
+    assert schema.with_("housing", label="Where they live").features == schema.features

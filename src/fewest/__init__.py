@@ -77,7 +77,7 @@ def load(path: str | Path, allow_pickle: bool = False) -> Explainer:
     >>> load("no-such.fewest")
     Traceback (most recent call last):
     fewest.errors.ModelError: there is no model file no-such.fewest
-      Do: check the path
+      Try: check the path
     """
     explainer: Explainer = import_module("fewest.persistence").load(path, allow_pickle)
     return explainer

@@ -16,6 +16,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from fewest.errors import DataError, ModelError, UsageError
+from fewest.wording import show_label
 
 ScoreKind = Literal["proba", "decision", "label", "function", "torch"]
 
@@ -92,6 +93,15 @@ class Verdicts(NamedTuple):
     positive: npt.NDArray[np.bool_]
 
 
+# What other estimators do, and a score that can be cut: scikit-learn's word for them -> both.
+NOT_CLASSIFIERS = {
+    "regressor": ("is a regressor: it predicts numbers", "model.predict(table)"),
+    "outlier_detector": ("finds outliers", "-model.score_samples(table)"),
+    "clusterer": ("finds clusters", "model.transform(table)[:, 0]"),
+}
+SCORES_OF = {"xgboost": "model.predict(xgboost.DMatrix(table))", "lightgbm": "model.predict(table)"}
+
+
 @dataclass(frozen=True, eq=False)
 class Decision:
     """What decides: a model, the class that is explained, and where the line is drawn.
@@ -166,16 +176,17 @@ class Decision:
     def _check_classes(self, classes: tuple[Any, ...]) -> None:
         name = type(self.model).__name__
         if not classes:
-            raise ModelError(f"{name} is not fitted (it has no classes_)", do="call fit first")
+            raise _no_classes(self.model)
+        known = ", ".join(map(show_label, classes))
         if len(classes) < 2:
-            raise ModelError(f"{name} knows one class only, {classes[0]!r}", do="fit it on rows of both classes")
+            raise ModelError(f"{name} knows one class only, {known}", do="fit it on rows of both classes")
         if self.positive is None:
             if len(classes) > 2:
-                raise UsageError(f"{name} has {len(classes)} classes", do=f"pass positive=, one of {list(classes)}")
+                raise UsageError(f"{name} has {len(classes)} classes", do=f"pass positive=, one of {known}")
             object.__setattr__(self, "positive", classes[1])
         for label in (self.positive, self.against):
             if label is not None and label not in classes:
-                raise UsageError(f"{label!r} is not a class of the model", do=f"use one of {list(classes)}")
+                raise UsageError(f"{show_label(label)} is not a class of the model", do=f"use one of {known}")
         if self.against is not None and self.against == self.positive:
             raise UsageError("`against` is the positive class itself", do="name another class")
 
@@ -370,6 +381,25 @@ class Decision:
                 f"a row's score changes with the rows beside it, by {noise.mixed:.2g}",
                 do="take batch statistics out of the model (torch: model.eval())",
             )
+
+
+def _no_classes(model: Any) -> ModelError:
+    """What a model without classes is, and how it can be explained all the same."""
+    name, library = type(model).__name__, type(model).__module__.split(".")[0]
+    tags = getattr(model, "__sklearn_tags__", None)
+    kind = getattr(model, "_estimator_type", None) if tags is None else tags().estimator_type
+    if name == "Booster" and library in SCORES_OF:
+        what = f"{library}.Booster does not know its classes"
+        instead = f"use {library}'s classifier, or a function of a table"
+        score = SCORES_OF[library]
+    elif kind in NOT_CLASSIFIERS:
+        does, score = NOT_CLASSIFIERS[kind]
+        what = f"{name} {does}, and only decisions between classes are explained"
+        instead = "pass a function of a table and the score from which a row is positive"
+    else:
+        return ModelError(f"{name} is not fitted (it has no classes_)", do="call fit first")
+    example = f'Decision(lambda table: {score}, positive="refused", threshold=0.5)'
+    return ModelError(what, do=f"{instead}, e.g. {example}")
 
 
 def _torch_scores(model: Any, X: Any) -> npt.NDArray[Any]:

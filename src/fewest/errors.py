@@ -20,7 +20,7 @@ class FewestError(Exception):
     --------
     >>> print(FewestError("the table has no rows", do="pass at least one row"))
     the table has no rows
-      Do: pass at least one row
+      Try: pass at least one row
     """
 
     exit_code = 1
@@ -28,7 +28,7 @@ class FewestError(Exception):
     def __init__(self, message: str, do: str | None = None) -> None:
         self.message = message
         self.do = do
-        super().__init__(message if do is None else f"{message}\n  Do: {do}")
+        super().__init__(message if do is None else f"{message}\n  Try: {do}")
 
 
 class UsageError(FewestError):

@@ -21,6 +21,7 @@ from sklearn.utils.validation import (
 from fewest.errors import DataError
 from fewest.frames import to_frame
 from fewest.schema import Schema
+from fewest.wording import show_label
 
 
 class LabelsError(DataError, ValueError):
@@ -135,5 +136,5 @@ def two_classes(labels: npt.NDArray[Any]) -> tuple[npt.NDArray[Any], npt.NDArray
         )
     classes, place = np.unique(labels, return_inverse=True)
     if len(classes) < 2:
-        raise LabelsError(f"the labels have one class only, {classes[0]!r}", do="fit on rows of both classes")
+        raise LabelsError(f"the labels have one class only, {show_label(classes[0])}", do="fit on rows of both classes")
     return classes, place == 1

@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from fewest.wording import cell, listed, printable, show_name
+from fewest.schema import Feature
+from fewest.wording import cell, heading, listed, printable, show_measured, show_name
 from fewest.wording import show as show
 from fewest.wording import show_score as show_score
 
@@ -36,18 +37,46 @@ STATUSES = tuple(Status)
 class Change:
     """One feature that is changed: from the case's value to the reference's.
 
+    Attributes
+    ----------
+    feature : str
+        Its name.
+    before, after : object
+    label, unit : str or None
+        What people call it and what its numbers count; None: its name, and nothing.
+
     Examples
     --------
     >>> str(Change("duration_months", 48, 18))
     'duration_months had been 18 instead of 48'
+    >>> str(Change("duration_months", 48, 18, "Duration", "months"))
+    'Duration had been 18 months instead of 48 months'
     """
 
     feature: str
     before: Any
     after: Any
+    label: str | None = None
+    unit: str | None = None
+
+    @classmethod
+    def of(cls, feature: Feature, before: Any, after: Any) -> Change:
+        """The change of a feature, with the words its schema has for it."""
+        return cls(feature.name, before, after, feature.label, feature.unit)
+
+    @property
+    def title(self) -> str:
+        """What people call the feature."""
+        return self.label or self.feature
+
+    @property
+    def put(self) -> str:
+        """The feature and the value it gets."""
+        return f"{show_name(self.title)} {show_measured(self.after, self.unit)}"
 
     def __str__(self) -> str:
-        return f"{show_name(self.feature)} had been {show(self.after)} instead of {show(self.before)}"
+        after, before = (show_measured(value, self.unit) for value in (self.after, self.before))
+        return f"{show_name(self.title)} had been {after} instead of {before}"
 
 
 @dataclass(frozen=True)
@@ -63,6 +92,8 @@ class Fact:
     after : object
         The value in the explanation: the reference's where it is changed, the case's elsewhere (SEV+: the other way).
     changed : bool
+    unit : str or None
+        What its numbers count.
 
     Examples
     --------
@@ -75,6 +106,12 @@ class Fact:
     reference: Any
     after: Any
     changed: bool
+    unit: str | None = None
+
+    @property
+    def heading(self) -> str:
+        """Title and unit, for a table of values."""
+        return heading(self.feature, self.unit)
 
 
 @dataclass(frozen=True)
@@ -188,7 +225,7 @@ class Explanation:
         from fewest.drawing import CaseRow
         from fewest.notebook import Card
 
-        rows = [CaseRow(f.feature, cell(f.case), cell(f.reference), cell(f.after), f.changed) for f in self.facts]
+        rows = [CaseRow(f.heading, cell(f.case), cell(f.reference), cell(f.after), f.changed) for f in self.facts]
         proved = self.status == Status.EXPLAINED and self.proof.minimal
         card = Card(sentence(self), proof_line(self), rows, proved)
         if self.plus:
@@ -258,7 +295,7 @@ def sentence(answer: Explanation) -> str:
         return f"Stopped before an answer was found: {_at_least(answer)}."
     after = show_score(float(answer.score_after or 0.0), answer.threshold, answer.shows_percent)
     if answer.plus:
-        parts = listed([f"{show_name(change.feature)} {show(change.after)}" for change in answer.changes])
+        parts = listed([change.put for change in answer.changes])
         return f"{parts} alone, put onto the typical case, would have led to {positive} ({after})."
     tail = "" if answer.status == Status.EXPLAINED else " A smaller set may exist: the search was stopped."
     parts = listed([str(change) for change in answer.changes])

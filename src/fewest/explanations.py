@@ -108,7 +108,7 @@ class Explanations:
         """The same towards a row of another table."""
         before, after = ((goals, at), (self._cases, row)) if self.plus else ((self._cases, row), (goals, at))
         features = [feature for feature, is_moved in zip(self.schema.features, moved, strict=True) if is_moved]
-        return tuple(Change(f.name, before[0].value(before[1], f), after[0].value(after[1], f)) for f in features)
+        return tuple(Change.of(f, before[0].value(before[1], f), after[0].value(after[1], f)) for f in features)
 
     def facts(self, row: int) -> tuple[Fact, ...]:
         """All features of a case beside those of its reference; empty where it was compared with none of several.
@@ -132,7 +132,7 @@ class Explanations:
             typical = self._typical.value(max(0, reference), feature)
             goal = goals.value(at, feature) if moved and self.reach is not None else typical
             after = (case if moved else typical) if self.plus else (goal if moved else case)
-            out.append(Fact(feature.title, case, typical, after, moved))
+            out.append(Fact(feature.title, case, typical, after, moved, feature.unit))
         return tuple(out)
 
     def turned(self) -> pd.DataFrame:

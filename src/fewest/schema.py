@@ -13,7 +13,7 @@ import pandas as pd
 
 from fewest.errors import DataError, UsageError
 from fewest.frames import to_frame
-from fewest.wording import shortest
+from fewest.wording import heading, shortest, show_label
 
 Kind = Literal["number", "integer", "boolean", "category", "datetime", "indicators", "group"]
 NUMERIC: frozenset[str] = frozenset({"number", "integer"})
@@ -41,8 +41,12 @@ class Feature:
         Standard deviation in the data the schema was read from; distances are measured in it.
     minimum, maximum : float
         Range seen.
-    label, unit, reason_code : str, optional
-        For people.
+    label : str, optional
+        What people call it, in place of the name.
+    unit : str, optional
+        What its numbers count; printed behind them.
+    reason_code : str, optional
+        The code of a reason that names it, where no table of codes has one.
     protected : bool
         Whether the law forbids deciding by it: such a feature is never given to anybody as a reason.
 
@@ -75,6 +79,11 @@ class Feature:
     def title(self) -> str:
         """What people call it."""
         return self.label or self.name
+
+    @property
+    def heading(self) -> str:
+        """The same with the unit, where values stand below or beside it without one."""
+        return heading(self.title, self.unit)
 
 
 @dataclass(frozen=True)
@@ -151,8 +160,23 @@ class Schema:
             raise UsageError(f'there is no feature "{name}"', do=hint) from None
 
     def with_(self, name: str, **changes: Any) -> Schema:
-        """The schema with some attributes of one feature replaced (label, unit, decimals, levels, ...)."""
+        """The schema with some attributes of one feature replaced (label, unit, decimals, levels, ...).
+
+        Examples
+        --------
+        >>> schema = Schema.infer(pd.DataFrame({"Seniority": [1, 9], "Age": [30, 40]}))
+        >>> schema = schema.with_("Seniority", label="Years in current job", unit="years")
+        >>> [feature.heading for feature in schema.features]
+        ['Years in current job (years)', 'Age']
+        """
         j = self.index(name)
+        label = changes.get("label")
+        taken = [other.name for other in self.features if other.name != name and label in (other.name, other.label)]
+        if label and taken:
+            raise UsageError(
+                f'the label "{label}" of "{name}" is also what "{taken[0]}" is called: nobody could tell them apart',
+                do="choose another label",
+            )
         features = list(self.features)
         features[j] = replace(features[j], **changes)
         return replace(self, features=tuple(features))
@@ -293,8 +317,9 @@ def _conform_number(column: pd.Series[Any], feature: Feature, dtype: Any) -> pd.
         bad = numbers.isna() & column.notna()
         if bad.any():
             row = int(np.flatnonzero(bad.to_numpy())[0])
+            said = show_label(column.iloc[row])
             raise DataError(
-                f'row {row} (index {column.index[row]}), column "{column.name}": {column.iloc[row]!r} is not a number',
+                f'row {row} (index {column.index[row]}), column "{column.name}": {said} is not a number',
                 do="correct the cell, or read the column as numbers",
             )
         column = numbers
@@ -316,7 +341,7 @@ def _refuse_unseen(column: pd.Series[Any], feature: Feature) -> None:
         row = int(np.flatnonzero(strange.to_numpy())[0])
         known = ", ".join(str(level) for level in feature.levels[:8]) + (" ..." if len(feature.levels) > 8 else "")
         raise DataError(
-            f'row {row} (index {column.index[row]}), column "{column.name}": value {column.iloc[row]!r} '
+            f'row {row} (index {column.index[row]}), column "{column.name}": value {show_label(column.iloc[row])} '
             f"was never seen when the schema was read. Known values ({len(feature.levels)}): {known}",
             do='map it to a known value, or pass unseen="allow" if the model accepts it',
         )

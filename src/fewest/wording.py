@@ -65,6 +65,29 @@ def show(value: Any) -> str:
     return printable(str(value))
 
 
+def show_measured(value: Any, unit: str | None) -> str:
+    """A value with its unit, which belongs to numbers only.
+
+    Examples
+    --------
+    >>> show_measured(9, "years"), show_measured(None, "years"), show_measured("none", "years"), show_measured(9, None)
+    ('9 years', 'missing', "'none'", '9')
+    """
+    is_number = isinstance(value, int | float | np.number) and not isinstance(value, bool) and not is_missing(value)
+    return f"{show(value)} {printable(unit)}" if unit and is_number else show(value)
+
+
+def heading(title: str, unit: str | None) -> str:
+    """What stands at the head of a feature's values in a table.
+
+    Examples
+    --------
+    >>> heading("Years in current job", "years"), heading("housing", None)
+    ('Years in current job (years)', 'housing')
+    """
+    return f"{title} ({printable(unit)})" if unit else title
+
+
 def show_name(name: str) -> str:
     """A feature's name as the sentence prints it: in quotes only where it could be taken for something else.
 
@@ -74,6 +97,17 @@ def show_name(name: str) -> str:
     ('duration_months', "'a had been 3 instead of 4'", "'two\\\\nlines'")
     """
     return name if name.isprintable() and VERB not in f" {name} " and name[:1] not in "'\"" and name else repr(name)
+
+
+def show_label(label: Any) -> str:
+    """A class label or a level as a message prints it: as Python would, without numpy's name for its type.
+
+    Examples
+    --------
+    >>> show_label(np.str_("bad")), show_label(np.int64(0)), show_label("0")
+    ("'bad'", '0', "'0'")
+    """
+    return repr(label.item() if isinstance(label, np.generic) else label)
 
 
 def printable(text: str) -> str:

@@ -6,8 +6,11 @@ from typing import Any
 import pandas as pd
 import pytest
 
+import fewest as fw
 from fewest.cli import _explain, main
 from fewest.cli._text import label_key
+from fewest.errors import DataError
+from fewest.scale import Run
 
 
 def ask(files: Any, *more: str) -> int:
@@ -248,3 +251,102 @@ def test_missing_files_are_named(files: Any, capsys: pytest.CaptureFixture[str])
     assert "there is no file absent.csv" in capsys.readouterr().err
     assert main(["explain", str(files.data), "--model", "absent.skops", "--train", "t.csv", "--target", "x"]) == 4
     assert "there is no model file absent.skops" in capsys.readouterr().err
+
+
+def saved(files: Any, folder: Path) -> tuple[Path, fw.Explainer]:
+    """An explainer with choices of its own, in a file."""
+    X, y = pd.read_csv(files.train).drop(columns="risk"), pd.read_csv(files.train)["risk"]
+    decision = fw.Decision(files.model, positive="bad", threshold=0.4)
+    schema = fw.Schema.infer(X).with_("debt", label="Debts")
+    references = fw.references.single(decision, X, y, centre="median", schema=schema)
+    explainer = fw.Explainer(decision, references, constraints=fw.Constraints(fw.Immutable("age")), threads=1)
+    explainer.save(folder / "credit.fewest")
+    return folder / "credit.fewest", explainer
+
+
+def test_a_saved_explainer_needs_neither_training_table_nor_references(
+    files: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path, explainer = saved(files, tmp_path)
+    call = ["explain", str(files.data), "--model", str(path)]
+    expected = explainer.explain(pd.read_csv(files.data)).to_dict()["answers"]
+    assert main([*call, "--json"]) == 0
+    assert answers(capsys)["answers"] == json.loads(json.dumps(expected))
+    assert main([*call, "--out", str(tmp_path / "run")]) == 0
+    assert "\n  Debts: " in capsys.readouterr().out
+    assert Run.open(tmp_path / "run").counts == explainer.explain(pd.read_csv(files.data)).counts()
+    capsys.readouterr()
+    assert main([*call, "--immutable", "debt", "--positive", "bad", "--threshold", "0.4", "--json"]) == 0
+    moved = {change["feature"] for answer in answers(capsys)["answers"] for change in answer["changes"]}
+    assert moved == {"code"}
+
+
+@pytest.mark.parametrize(
+    "more", [("--threshold", "0.5"), ("--positive", "good"), ("--target", "risk")], ids=lambda more: more[0]
+)
+def test_a_saved_explainer_is_not_bent_to_another_decision(
+    more: tuple[str, str], files: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path, _ = saved(files, tmp_path)
+    assert main(["explain", str(files.data), "--model", str(path), *more]) == 2
+    said = capsys.readouterr().err
+    assert f'credit.fewest explains "bad" from a score of 0.4 on, with references of its own: {more[0]}' in said
+
+
+def test_a_plain_model_without_a_training_table_is_told_what_else_would_do(
+    files: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    call = ["explain", str(files.data), "--model", str(files.skops)]
+    assert main(call) == 2
+    said = capsys.readouterr().err
+    assert "--train is missing" in said
+    assert "--references FILE (from `fewest references build`)" in said
+    assert "--model FILE.fewest" in said
+    refs = str(tmp_path / "refs.json")
+    built = ["references", "build", str(files.train), "--model", str(files.skops), "--target", "risk", "--out", refs]
+    assert main([*built, "--positive", "bad"]) == 0
+    capsys.readouterr()
+    assert main([*call, "--references", refs, "--json"]) == 0
+    assert answers(capsys)["counts"]["EXPLAINED"] > 0
+
+
+def test_a_class_that_nobody_chose_is_named(files: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    assert ask(files) == 0
+    assert capsys.readouterr().err.startswith("explaining class 'good' (default); choose with --positive\n")
+    assert ask(files, "--positive", "good") == 0
+    assert "explaining class" not in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("command", ["explain", "references build"])
+def test_a_reference_that_is_refused_by_the_default_class_suggests_the_other_class_first(
+    command: str, files: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The mean of the "bad" cases, taken for the accepted ones, is decided positive where "good" starts at 0.01."""
+    call = files.arguments
+    if command != "explain":
+        call = [
+            "references",
+            "build",
+            str(files.train),
+            *call[2:4],
+            "--target",
+            "risk",
+            "--out",
+            str(tmp_path / "r.json"),
+        ]
+    assert main([*call, "--threshold", "1e-9"]) == 4
+    (do,) = (line for line in capsys.readouterr().err.splitlines() if line.startswith("  Try: "))
+    assert do.startswith('  Try: --positive bad, if "bad" is the outcome to explain; else --centre median')
+    assert "=" not in do
+    assert main([*call, "--threshold", "1e-9", "--positive", "good"]) == 4
+    assert "is the outcome to explain" not in capsys.readouterr().err
+
+
+def test_remedies_are_in_the_words_of_the_command_line(
+    files: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(_cases(files, tmp_path, "debt,age,code\n1,2,Z99\n")) == 3
+    said = capsys.readouterr().err
+    assert "  Try: map it to a known value\n" in said
+    with pytest.raises(DataError, match='unseen="allow"'):  # in Python there is such a choice
+        fw.Schema.infer(pd.DataFrame({"a": ["x", "y"]})).conform({"a": ["z"]})

@@ -197,3 +197,22 @@ def test_sigterm_and_sigkill_are_survived(call: list[str], files: Any, tmp_path:
     assert {file.name: file.read_bytes() for file in out.iterdir()} == {
         file.name: file.read_bytes() for file in whole.iterdir()
     }
+
+
+@pytest.mark.parametrize("name", ["v1.2", "2026.Q1", "credit.final", "made.json"])
+def test_a_dot_in_the_name_of_a_run_folder_does_not_make_it_a_file(name: str, call: list[str], tmp_path: Path) -> None:
+    if name.endswith(".json"):
+        (tmp_path / name).mkdir()  # what is there says more than its name
+    call[call.index("--out") + 1] = str(tmp_path / name)
+    assert main(call) == 0
+    assert Run.open(tmp_path / name).rows == 120
+
+
+@pytest.mark.parametrize(("name", "said"), [("out.xlsx", ".json, .csv or .html"), ("v1.2", "the kind of file")])
+def test_a_name_that_is_that_of_a_file_is_not_made_a_folder(
+    name: str, said: str, files: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    if name == "v1.2":
+        (tmp_path / name).write_text("a file of somebody")
+    assert main([*files.arguments, "--positive", "bad", "--out", str(tmp_path / name)]) == 2
+    assert said in capsys.readouterr().err

@@ -55,7 +55,7 @@ def test_wrong_usage_ends_with_2_and_says_what_to_do(arguments: list[str], capsy
     printed = capsys.readouterr()
     assert printed.out == ""
     assert printed.err.startswith("fewest: error: ")
-    assert "\n  Do: fewest" in printed.err
+    assert "\n  Try: fewest" in printed.err
 
 
 @pytest.mark.parametrize(("error", "code"), ERRORS)
@@ -67,7 +67,7 @@ def test_each_kind_of_error_has_its_exit_code(
 
     monkeypatch.setattr(_doctor, "run", fail)
     assert main(["doctor"]) == code
-    assert capsys.readouterr().err == "fewest: error: it went?[31m wrong\n  Do: mend it\n"
+    assert capsys.readouterr().err == "fewest: error: it went?[31m wrong\n  Try: mend it\n"
 
 
 def test_an_unexpected_error_ends_with_1_and_a_short_traceback(

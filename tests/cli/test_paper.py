@@ -101,7 +101,7 @@ def test_the_usual_number_of_splits_is_ten_or_two_when_quick(instant: list[tuple
 @pytest.mark.parametrize(
     ("more", "code", "said"),
     [
-        (["paper", "table", "atlas"], 2, "Do: choose from "),
+        (["paper", "table", "atlas"], 2, "Try: choose from "),
         (["paper", "table"], 2, "Missing argument"),
         (["paper", "bogus"], 2, "bogus"),
         ([*QUICK, "--data", "atlantis"], 2, "choose from adult, compas"),

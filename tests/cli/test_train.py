@@ -68,6 +68,20 @@ def test_json_and_files_say_the_same_as_the_tree(
     assert accuracy == pytest.approx(0.8 * told["train_accuracy"] + 0.2 * told["test_accuracy"])
 
 
+def test_the_tree_that_was_written_can_be_explained(
+    table: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert ask(table, "--out", str(tmp_path / "run")) == 0
+    assert "tree.json is a model for `fewest explain --model`" in capsys.readouterr().out
+    call = ["explain", str(table), "--model", str(tmp_path / "run" / "tree.json"), "--train", str(table)]
+    assert main([*call, "--target", "risk", "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert told["decision"] == {"positive": "bad", "outcome": "good", "threshold": 0.5, "score": "proba"}
+    decided = load_tree(tmp_path / "run" / "tree.json").decide(pd.read_csv(table).drop(columns="risk"))
+    assert len(told["answers"]) - told["counts"]["ALREADY_NEGATIVE"] == decided.sum() > 0
+    assert {answer["strategy"] for answer in told["answers"] if answer["sev"]} == {"ensemble"}
+
+
 def test_the_same_call_gives_the_same_bytes(table: Path, tmp_path: Path) -> None:
     for name in ("a", "b"):
         assert ask(table, "--out", str(tmp_path / name)) == 0
@@ -125,7 +139,7 @@ def test_missing_files_and_arguments_are_told(tmp_path: Path, capsys: pytest.Cap
     assert ask(tmp_path / "absent.csv") == 3
     assert "there is no file" in capsys.readouterr().err
     assert main(["train", "topt"]) == 2
-    assert "Do: fewest train topt --help" in capsys.readouterr().err
+    assert "Try: fewest train topt --help" in capsys.readouterr().err
     (tmp_path / "file").write_text("")
     assert main(["train", "topt", "x.csv", "--target", "y", "--out", str(tmp_path / "file")]) == 2
     assert "is a file" in capsys.readouterr().err

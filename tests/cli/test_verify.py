@@ -7,8 +7,10 @@ import shutil
 from pathlib import Path
 from typing import Any
 
+import joblib
 import pandas as pd
 import pytest
+from sklearn.base import clone
 
 from fewest.cli import main
 
@@ -72,3 +74,23 @@ def test_what_is_no_run_folder_ends_with_3(files: Any, tmp_path: Path, capsys: p
     (tmp_path / "journal.jsonl").write_text("{}\n")
     assert check(files, tmp_path) == 3
     assert "has not ended" in capsys.readouterr().err
+
+
+def test_the_findings_against_another_model_fit_a_screen_and_name_no_row_twice(
+    files: Any, written: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    X, y = pd.read_csv(files.train).drop(columns="risk"), pd.read_csv(files.train)["risk"]
+    other = clone(files.model).set_params(logisticregression__C=0.01).fit(X, y[::-1])
+    joblib.dump(other, tmp_path / "other.joblib")
+    call = ["verify", str(written), "--data", str(files.data), "--model", str(tmp_path / "other.joblib")]
+    assert main([*call, "--allow-pickle", "--json"]) == 6
+    found = json.loads(capsys.readouterr().out)
+    smaller = [problem for problem in found["problems"] if "a smaller set turns the model" in problem]
+    assert len(smaller) == len({problem.split(":")[0] for problem in smaller})
+    assert len(found["problems"]) > 11
+    assert main([*call, "--allow-pickle"]) == 6
+    printed = capsys.readouterr()
+    lines = printed.out.splitlines()
+    assert lines[1:11] == [f"- {problem}" for problem in found["problems"][:10]]
+    assert lines[11:] == [f"... and {len(found['problems']) - 10 + found['more']:,} more"]
+    assert "check that --data and --model are those of the run" in printed.err

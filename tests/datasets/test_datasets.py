@@ -138,7 +138,7 @@ def test_the_folder_can_come_from_the_environment(monkeypatch: pytest.MonkeyPatc
 
 
 def test_an_unknown_name_lists_the_known_ones() -> None:
-    with pytest.raises(UsageError, match=r"there is no dataset .*\n  Do: choose from german, adult"):
+    with pytest.raises(UsageError, match=r"there is no dataset .*\n  Try: choose from german, adult"):
         load("germany")
 
 

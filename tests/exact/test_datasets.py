@@ -6,6 +6,7 @@ from itertools import combinations
 
 import pandas as pd
 import pytest
+from paper_data import paper_data as paper_data
 
 import fewest as fw
 from fewest import checks
@@ -37,7 +38,7 @@ def levels(
 @pytest.mark.parametrize("name", ["german", "compas", "adult", "headline"])
 def test_answers_on_the_papers_data_are_smallest(name: str, kind: str) -> None:
     if name != "german" and subjects.data_folder() is None:
-        pytest.skip("the paper's data are not beside this clone (FEWEST_DATA)")
+        pytest.skip("the paper's data are not here (FEWEST_DATA)")
     if kind in ("xgboost", "lightgbm"):
         pytest.importorskip(kind)
     subject = subjects.subject(name, kind)

@@ -41,6 +41,19 @@ def test_a_table_that_is_not_here_names_the_remedy(monkeypatch: pytest.MonkeyPat
     assert len(load_split("german", 0).X_train) == 800
 
 
+@pytest.mark.parametrize("place", ["data", "../shared/data"])
+def test_a_folder_near_the_working_directory_is_not_taken_for_the_papers(
+    place: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    (tmp_path / "here").mkdir()
+    monkeypatch.delenv("FEWEST_DATA", raising=False)
+    monkeypatch.chdir(tmp_path / "here")
+    Path(place).mkdir(parents=True)
+    (Path(place) / "schema.json").write_text("{}")
+    assert data_folder() is None
+    assert data_folder(place) == Path(place)
+
+
 def test_a_dataset_nobody_knows_is_a_usage_error() -> None:
     with pytest.raises(UsageError, match="no dataset"):
         load_split("atlantis", 0)

@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 import pytest
 
 import fewest.paper.store as store_module
+from fewest import references
 from fewest.errors import DataError, FewestError, UsageError
 from fewest.paper import Column, FileStore, Printed, Record, Store, Unit, as_markdown, as_text, find, run, summarise
 from fewest.paper.base import Published, Table, Tell, fingerprint
@@ -236,3 +237,25 @@ def test_means_spreads_and_differences_are_those_of_the_splits() -> None:
     assert text[5].split() == ["german", "times", "3", "10.00", "±", "10.00", "-", "-", "-"]
     assert text[-1] == "A note."
     assert "12.00 ± 0.50 | -1.00" in as_markdown(Sums(), lines)
+
+
+UNITS = Path(__file__).parents[2] / "docs" / "benchmarks" / "units"
+
+
+@pytest.mark.parametrize("name", ["sev1", "sevc", "sevcf", "alloptc", "counterfactuals", "expo"])
+@pytest.mark.parametrize(
+    ("kind", "choice"), [("clusters", "assignment"), ("clusters", "embedding"), ("single", "centre")]
+)
+def test_a_changed_default_of_the_references_makes_new_units(
+    name: str, kind: str, choice: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table = find(name)
+    before = fingerprint(table, "german")
+    monkeypatch.setitem(getattr(references, kind).__kwdefaults__, choice, "other")
+    assert fingerprint(table, "german") != before
+
+
+@pytest.mark.parametrize("name", ["allopt1", "alloptc", "expo"])
+def test_the_published_units_are_still_those_of_the_settings(name: str) -> None:
+    lines = [json.loads(line) for line in (UNITS / f"{name}.jsonl").read_text().splitlines()]
+    assert {line["fingerprint"] for line in lines if line["dataset"] == "german"} == {fingerprint(find(name), "german")}

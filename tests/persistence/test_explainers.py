@@ -327,8 +327,9 @@ def test_a_class_of_ones_own_is_refused_when_it_is_saved(tmp_path: Path) -> None
     X, y = table()
     numbers = X[["a", "b", "c"]]
     decision = fw.Decision(Mine().fit(numbers, y), positive="bad")
-    with pytest.raises(ModelError, match="not on the list of safe ones"):
+    with pytest.raises(ModelError, match="not on the list of safe ones") as caught:
         fw.Explainer(decision, fw.references.single(decision, numbers, y)).save(tmp_path / "x.fewest")
+    assert caught.value.do == "use estimators on the list (docs/models.md)"  # no option lets it be saved
     assert list(tmp_path.iterdir()) == []
 
 

@@ -63,7 +63,7 @@ def judge(files: dict[str, Any]) -> list[str]:
     """What is wrong with how files were received."""
     problems = []
     for path, told in files.items():
-        if told["code"] != 4 or "Do:" not in told["said"] or "Traceback" in told["said"]:
+        if told["code"] != 4 or "Try:" not in told["said"] or "Traceback" in told["said"]:
             problems.append(f"{Path(path).name}: code {told['code']}: {told['said'][:300]}")
         if told["seconds"] > LIMIT_SECONDS:
             problems.append(f"{Path(path).name}: {told['seconds']:.1f} s")

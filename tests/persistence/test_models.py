@@ -35,9 +35,11 @@ from sklearn.tree import DecisionTreeClassifier
 from fewest import Decision, Explainer, references
 from fewest.cli import main
 from fewest.errors import DataError, ModelError
-from fewest.persistence import load_model
+from fewest.persistence import load, load_model
 from fewest.persistence._sound import check_sound
 from fewest.persistence._tree_arrays import flaw_of_tree
+from fewest.trees import CARTClassifier
+from fewest.trees.saved import save_tree
 
 skops_io = pytest.importorskip("skops.io")
 
@@ -289,3 +291,54 @@ def test_honest_trees_pass_the_check_and_each_kind_of_damage_does_not() -> None:
         assert flaw_of_tree(broken[0], broken[1], feature, inner, 3) is not None
     assert flaw_of_tree(left, right, feature, inner, 2) is not None
     assert flaw_of_tree(left[:3], right, feature, inner, 3) is not None
+
+
+PEOPLE = pd.DataFrame({"age": [20, 30, 40, 50], "job": ["none", "clerk", "none", "clerk"]})
+OUTCOMES = ["ok", "ok", "bad", "ok"]
+
+
+def written_tree(folder: Path) -> tuple[Path, CARTClassifier]:
+    model = CARTClassifier(max_depth=2).fit(PEOPLE, OUTCOMES)
+    save_tree(model.tree_, folder / "tree.json", model.classes_)
+    return folder / "tree.json", model
+
+
+def test_a_tree_of_ours_loads_as_the_classifier_it_was(tmp_path: Path) -> None:
+    path, model = written_tree(tmp_path)
+    loaded = load_model(path)
+    assert loaded.classes_.tolist() == ["bad", "ok"]
+    assert np.array_equal(loaded.predict_proba(PEOPLE), model.predict_proba(PEOPLE))
+    decision = Decision(loaded, positive="bad")
+    explainer = Explainer(decision, references.supplied(decision, PEOPLE.iloc[[1]], X=PEOPLE), threads=1)
+    before = explainer.explain(PEOPLE)
+    assert before[2].sev == 1
+    assert before[2].proof.strategy == "ensemble"
+    explainer.save(tmp_path / "tree.fewest")
+    assert str(load(tmp_path / "tree.fewest").explain(PEOPLE)[2]) == str(before[2])
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"names": ["ok"]}, "a tree decides between two outcomes"),
+        ({"names": None}, "it is not a whole tree"),
+        ({"tree": {"feature": "pay"}}, "this is no saved tree"),
+        ({"format": 9}, "format 9"),
+        ({"tree": {"positive": True, "score": 0.2, "negatives": 1, "positives": 1}}, "cut at another threshold"),
+    ],
+)
+def test_a_damaged_tree_of_ours_is_refused_as_a_tree(change: dict[str, Any], said: str, tmp_path: Path) -> None:
+    path, _ = written_tree(tmp_path)
+    path.write_text(json.dumps({**json.loads(path.read_text()), **change}))
+    with pytest.raises(ModelError, match=r"tree\.json is refused") as caught:
+        load_model(path)
+    assert said in str(caught.value)
+    assert "XGBoost" not in str(caught.value)
+
+
+def test_a_tree_of_ours_in_a_skops_file_is_refused_with_a_way_to_save_it(tmp_path: Path) -> None:
+    _, model = written_tree(tmp_path)
+    skops_io = pytest.importorskip("skops.io")
+    skops_io.dump(model, tmp_path / "tree.skops")
+    with pytest.raises(ModelError, match=r"save_tree\(model.tree_, 'tree.json', model.classes_\)"):
+        load_model(tmp_path / "tree.skops")

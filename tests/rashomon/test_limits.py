@@ -89,7 +89,7 @@ def test_labels_of_one_class_and_odd_settings_are_refused(table):
     with pytest.raises(DataError, match="one label per row"):
         rashomon_set(columns, frame, y[1:])
     for setting in ({"regularization": 0.0}, {"bound": -0.1}, {"depth": 0}, {"max_trees": 0}, {"backend": "guess"}):
-        with pytest.raises(UsageError, match="Do: "):
+        with pytest.raises(UsageError, match="Try: "):
             rashomon_set(columns, frame, y, **setting)
     with pytest.raises(UsageError, match="less than one of 200 rows"):
         rashomon_set(columns, frame, y, regularization=1e-6)

@@ -10,7 +10,9 @@ import pytest
 from sklearn.linear_model import LogisticRegression
 
 import fewest as fw
+from fewest.cli._references_file import differences
 from fewest.errors import DataError, UsageError
+from fewest.references.clusters import clusters
 from fewest.references.near_threshold import near_threshold
 
 X = pd.DataFrame({"debt": np.arange(100), "age": np.tile([25, 65], 50)})
@@ -67,3 +69,15 @@ def test_an_empty_band_is_refused_with_the_nearest_scores(table: pd.DataFrame, w
 def test_a_senseless_width_is_refused(width: float) -> None:
     with pytest.raises(UsageError, match="width"):
         near_threshold(RISK, X, Y, width=width)
+
+
+def test_references_near_the_threshold_are_named_so_and_not_taken_for_clusters() -> None:
+    near = near_threshold(RISK, X, Y, width=0.1)
+    assert near.names == ("near threshold",)
+    assert near_threshold(RISK, X, Y, width=0.2, n_clusters=2).names == ("near threshold 1", "near threshold 2")
+    others = clusters(RISK, X, Y, n_clusters=1, embedding="identity")
+    found = differences(near.saved(), others.saved())
+    assert [change for change in found if "reference" in change] == [
+        {"reference": "near threshold", "only": "first"},
+        {"reference": "cluster 1", "only": "second"},
+    ]

@@ -246,3 +246,31 @@ def test_the_command_weighs_reasons_with_a_model(run: Path) -> None:
     said = call(run, "--row", "0", "--model", str(run / "model.joblib"), "--allow-pickle")
     assert "Principal reasons, the weightiest first:" in said
     assert "the weightiest first" not in call(run, "--row", "0")
+
+
+NAMED = PLAIN.schema.with_("debt", label="Debts", unit="DM", reason_code="R41").with_("late", reason_code="R42")
+
+
+def named() -> References:
+    return fw.references.supplied(DECISION, X.iloc[[1]], schema=NAMED).sign_off("Credit Risk")
+
+
+def test_a_feature_without_a_line_in_the_table_of_codes_has_the_code_of_its_schema() -> None:
+    refs = named()
+    text = letter(answer(refs), Codes.of([Code("late", "any", "R02", "Payments were late")]), refs).text
+    assert "  1 (R02) Payments were late: 7; typical accepted case: 0 *" in text
+    assert "  2 (R41) Debts: 80 DM; typical accepted case: 20 DM *" in text
+    assert "  Debts: 20 DM instead of 80 DM\n  late: 0 instead of 7\n" in text
+
+
+def test_a_letter_needs_no_table_where_the_schema_has_the_codes(tmp_path: Path) -> None:
+    refs = named()
+    X.to_csv(tmp_path / "cases.csv", index=False)
+    explainer = fw.Explainer(refs.decision, refs, threads=1)
+    explain_files(explainer, tmp_path / "cases.csv", tmp_path / "run", jobs=1, alternatives=ASKED)
+    app = typer.Typer()
+    app.command()(command)
+    done = CliRunner().invoke(app, [str(tmp_path / "run"), "--row", "0"])
+    assert done.exit_code == 0
+    assert "(R41) Debts: 80 DM; typical accepted case: 20 DM" in done.output
+    assert "(R42) late: 7; typical accepted case: 0" in done.output

@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 import parsed_back
 import pytest
+from paper_data import paper_data as paper_data
 
 import fewest as fw
 from fewest.benchmarking import subjects
@@ -27,7 +28,7 @@ Rows = dict[str, list[dict[str, Any]]]
 def explained(name: str, kind: str, most: int) -> Explanations:
     """Explanations of a model on a dataset, with all smallest sets, towards references that are signed."""
     if name != "german" and subjects.data_folder() is None:
-        pytest.skip("the paper's data are not beside this clone (FEWEST_DATA)")
+        pytest.skip("the paper's data are not here (FEWEST_DATA)")
     subject = subjects.subject(name, "l2lr" if kind == "tree" else kind)
     decision, refs, cases = subject.decision, subject.references, subject.cases
     if kind == "tree":
@@ -138,28 +139,36 @@ def test_every_surface_of_two_thousand_answers_read_back_turns_the_model() -> No
     assert sum(counts.values()) >= 2000
 
 
-def two_digits(show: Callable[[Any], str]) -> Callable[[Any], str]:
+def two_digits(show: Callable[..., str]) -> Callable[..., str]:
     """A printer that rounds numbers to two digits after the search, as is often done."""
 
-    def rounded(value: Any) -> str:
+    def rounded(value: Any, *unit: Any) -> str:
         number = isinstance(value, int | float) and not isinstance(value, bool)
-        return show(float(f"{value:.2g}")) if number else show(value)
+        return show(float(f"{value:.2g}") if number else value, *unit)
 
     return rounded
 
 
-def rates() -> Explanations:
+def rates(**named: dict[str, str]) -> Explanations:
     """Refusals by rates that are known to four decimals; the reference is close to the line."""
     random = np.random.default_rng(0)
     X = pd.DataFrame({name: np.round(random.uniform(0, 1, 300), 4) for name in ("rate", "use", "share")})
     decision = fw.Decision(lambda rows: rows.to_numpy(dtype=float).mean(axis=1), positive="bad")
     goal = {name: [0.4996] for name in X}
-    refs = fw.references.supplied(decision, goal, X=X).sign_off("Test")
+    schema = Schema.infer(X)
+    for name, words in named.items():
+        schema = schema.with_(name, **words)
+    refs = fw.references.supplied(decision, goal, X=X, schema=schema).sign_off("Test")
     return fw.Explainer(decision, refs, threads=1).explain(X, alternatives=ASKED)
 
 
 def test_numbers_close_to_the_line_read_back_turn_the_model() -> None:
     assert check(rates(), 60) == 60
+
+
+def test_labels_and_units_read_back_turn_the_model() -> None:
+    out = rates(rate={"label": "Rate of use", "unit": "%"}, use={"unit": "DM per month"}, share={"label": "a had been"})
+    assert check(out, 60) == 60
 
 
 def test_rounding_numbers_when_they_are_printed_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -169,9 +178,12 @@ def test_rounding_numbers_when_they_are_printed_is_caught(monkeypatch: pytest.Mo
 
     out = rates()
     assert not any(not_turned(out, read_back(out, 60)).values())
-    monkeypatch.setattr(fewest.explanation, "show", two_digits(fewest.explanation.show))
-    monkeypatch.setattr(fewest.explanation, "cell", two_digits(fewest.explanation.cell))
-    monkeypatch.setattr(fewest.reporting._letter, "show", two_digits(fewest.reporting._letter.show))
+    for module, name in (
+        (fewest.explanation, "show_measured"),
+        (fewest.explanation, "cell"),
+        (fewest.reporting._letter, "show_measured"),
+    ):
+        monkeypatch.setattr(module, name, two_digits(getattr(module, name)))
     lost = not_turned(out, read_back(out, 60))
     assert {surface for surface, count in lost.items() if count} == {"sentence", "html", "letter", "html letter"}
     with pytest.raises(AssertionError):

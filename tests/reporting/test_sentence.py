@@ -89,6 +89,21 @@ def test_the_proof_line_says_what_was_checked_and_what_is_proved() -> None:
     assert "2 sets of this size listed." in proof_line(answer(alternatives=((CHANGES[0],), (CHANGES[1],))))
 
 
+def test_labels_and_units_stand_in_the_sentence_and_the_card() -> None:
+    decision = fw.Decision(lambda rows: 1.0 - rows["Seniority"].to_numpy() / 10, positive="bad")
+    X = pd.DataFrame({"Seniority": [2, 9], "home": ["rent", "own"]})
+    schema = Schema.infer(X).with_("Seniority", label="Years in current job", unit="years").with_("home", unit="years")
+    for direction, said in (
+        ("minus", "If Years in current job had been 9 years instead of 2 years, the model would"),
+        ("plus", "Years in current job 2 years alone, put onto the typical case, would have led to bad"),
+    ):
+        refs = fw.references.supplied(decision, X.iloc[[1]], schema=schema)
+        one = fw.Explainer(decision, refs, threads=1, direction=direction).explain(X)[0]  # type: ignore[arg-type]
+        assert str(one).startswith(said)
+        assert "Years in current job (years)" in one._repr_html_()
+        assert [change.feature for change in one.changes] == ["Seniority"]
+
+
 @given(st.one_of(
     st.text(), st.booleans(), st.integers(), st.floats(allow_nan=False), st.none(),
     st.floats(width=32, allow_nan=False).map(np.float32),

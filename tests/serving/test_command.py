@@ -49,6 +49,14 @@ def test_what_makes_no_sense_is_told(arguments: list[str], why: str, code: int) 
     assert error.exit_code == code
 
 
+def test_a_model_file_is_told_from_an_explainer_with_the_way_to_make_one(tmp_path: Path) -> None:
+    (tmp_path / "credit.skops").touch()
+    error = call(str(tmp_path / "credit.skops")).exception
+    assert isinstance(error, FewestError)
+    assert "credit.skops is not a .fewest file: the service needs a model together with its references" in error.message
+    assert "fewest.Explainer(decision, references).save('credit.fewest')" in str(error.do)
+
+
 def test_declaring_the_command_imports_neither_the_searches_nor_the_server() -> None:
     script = (
         "import sys, fewest.cli._serve; "

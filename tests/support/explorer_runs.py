@@ -201,7 +201,7 @@ def make_hostile(folder: Path) -> Path:
     decision = fw.Decision(logistic(X, y), positive=PAYLOADS[0])
     refs = fw.references.single(decision, X, y)
     saved = refs.saved()
-    schema = refs.schema.with_(names[5], label=PAYLOADS[2]).with_(names[6], protected=True)
+    schema = refs.schema.with_(names[5], label=f"{PAYLOADS[2]} too").with_(names[6], protected=True)
     supplied = fw.references.supplied(
         decision, pd.DataFrame(list(saved.values)), names=[PAYLOADS[7]], schema=schema, on_positive="allow"
     ).sign_off(PAYLOADS[1], PAYLOADS[8])

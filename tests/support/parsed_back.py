@@ -51,6 +51,13 @@ class Reader:
                 return name
         raise ValueError(f"no feature is named at {self.at} of {self.text!r}")
 
+    def measured(self, unit: str | None) -> Any:
+        """A value; the unit stands behind every number, and behind nothing else."""
+        value = self.value()
+        if unit and isinstance(value, int | float) and not isinstance(value, bool):
+            self.need(f" {unit}")
+        return value
+
     def value(self) -> Any:
         if self.take("("):
             parts = {}
@@ -78,14 +85,12 @@ def number(text: str) -> int | float:
 
 def of_sentence(text: str, schema: Schema) -> list[Change]:
     """The changes a sentence names."""
-    reader = Reader(text, schema.names)
+    titles = {feature.title: feature for feature in schema.features}
+    reader = Reader(text, titles)
     reader.need("If ")
     changes = []
     while True:
-        name = reader.name(VERB)
-        after = reader.value()
-        reader.need(INSTEAD)
-        changes.append((name, after, reader.value()))
+        changes.append(_change(reader, titles, VERB))
         if reader.take(", the model would have predicted "):
             return changes
         if not reader.take(" and "):
@@ -101,12 +106,15 @@ def of_letter(text: str, schema: Schema) -> list[Change]:
 
 
 def _line(line: str, schema: Schema) -> Change:
-    titles = {feature.title: feature.name for feature in schema.features}
-    reader = Reader(line, titles)
-    name = titles[reader.name(": ")]
-    after = reader.value()
+    titles = {feature.title: feature for feature in schema.features}
+    return _change(Reader(line, titles), titles, ": ")
+
+
+def _change(reader: Reader, titles: Mapping[str, Feature], verb: str) -> Change:
+    feature = titles[reader.name(verb)]
+    after = reader.measured(feature.unit)
     reader.need(INSTEAD)
-    return name, after, reader.value()
+    return feature.name, after, reader.measured(feature.unit)
 
 
 class _Items(HTMLParser):
@@ -160,7 +168,7 @@ def of_table(page: str, schema: Schema) -> dict[str, Any]:
     """The last column of the case table in a block of HTML: the whole row as it would have been."""
     items = _Items()
     items.feed(page.split("<figure")[0])
-    titles = {feature.title: feature for feature in schema.features}
+    titles = {f"{f.title} ({f.unit})" if f.unit else f.title: f for f in schema.features}
     return {titles[row[0].strip()].name: _cell(row[3], titles[row[0].strip()]) for row in items.rows}
 
 

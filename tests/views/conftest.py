@@ -58,7 +58,8 @@ def make(tmp_path_factory: pytest.TempPathFactory) -> Make:
         folder, cases = tmp_path_factory.mktemp("views"), table(n)
         cases.to_parquet(folder / "cases.parquet")
         decision = fw.Decision(score, positive="refused", threshold=0.6)
-        schema = fw.Schema.infer(cases).with_("sex", protected=True).with_("debt", label="Debt, in thousands")
+        schema = fw.Schema.infer(cases).with_("sex", protected=True)
+        schema = schema.with_("debt", label="Debt, in thousands", unit="DM")
         typical = {"debt": [30], "rate": [-0.1], "age": [40.0], "home": ["own"], "sex": ["f"]}
         refs = fw.references.supplied(decision, typical, schema=schema)
         explainer = fw.Explainer(decision, refs, threads=1, **(choices or {}))

@@ -13,17 +13,23 @@ from fewest import references as fw_references
 from fewest.cli._files import check_result_path, read_table, write_result
 from fewest.cli._run import is_run_folder, source_of_references
 from fewest.cli._run import run as run_folder
-from fewest.cli._sources import Source, from_demo, from_files
+from fewest.cli._sources import Source, class_of, from_demo, from_files, is_saved, other_class_first
 from fewest.cli._text import clean, progress
 from fewest.constraints import AtMost, Constraint, Constraints, Immutable
 from fewest.errors import TimeLimitError, UndefinedError, UsageError
 from fewest.explainer import Explainer
 from fewest.explanation import STATUSES, Status
 from fewest.explanations import Explanations
+from fewest.persistence import load
 from fewest.references import References
 from fewest.schema import Schema
 
 SENTENCES = 5
+WAYS = (
+    "fewest explain DATA --model FILE --train FILE --target COL; "
+    "or --references FILE (from `fewest references build`) in place of --train; "
+    "or --model FILE.fewest, which needs neither; or fewest explain --demo german"
+)
 
 
 @dataclass(frozen=True)
@@ -68,9 +74,7 @@ def run(request: Request) -> int:
     _check_one_table(request)
     check_result_path(request.out)
     weights = read_weights(request.weight)
-    source = _source(request)
-    explainer = _explainer(request, source, weights)
-    cases = source.cases
+    explainer, cases = _asked(request, weights)
     if cases is None and request.table is not None:
         cases = read_table(request.table, text=_text_columns(explainer.schema))
     with progress("explaining") as advance:
@@ -85,22 +89,16 @@ def run(request: Request) -> int:
 
 
 def _run_folder(request: Request) -> int:
-    """Explain tables on disk into a folder; without a training table the references file says what the features are."""
+    """Explain tables on disk into a folder."""
     weights = read_weights(request.weight)
     if request.demo is not None:
         raise UsageError("--demo has no table on disk", do="let --out end in .json, .csv or .html")
-    if request.train is None and request.data and request.model is not None and request.references is not None:
-        source = source_of_references(
-            request.model, request.references, request.positive, request.threshold, request.allow_pickle
-        )
-    else:
-        source = _source(request)
+    explainer, _ = _asked(request, weights)
     assert request.out is not None
     return run_folder(
-        _explainer(request, source, weights), request.data, request.out, model_file=request.model,
-        alternatives=request.alternatives, jobs=request.jobs, chunk_rows=request.chunk_rows,
-        part_rows=request.part_rows, keep_cases=request.keep_cases, time_limit=request.time_limit,
-        as_json=request.as_json, strict=request.strict,
+        explainer, request.data, request.out, model_file=request.model, alternatives=request.alternatives,
+        jobs=request.jobs, chunk_rows=request.chunk_rows, part_rows=request.part_rows, keep_cases=request.keep_cases,
+        time_limit=request.time_limit, as_json=request.as_json, strict=request.strict,
     )  # fmt: skip
 
 
@@ -137,18 +135,67 @@ def read_weights(pairs: tuple[str, ...]) -> dict[str, float]:
     return weights
 
 
+def _asked(request: Request, weights: dict[str, float]) -> tuple[Explainer, pd.DataFrame | None]:
+    """The explainer that was asked for, and the cases where they come with it."""
+    if request.demo is None and request.data and request.train is None and is_saved(request.model):
+        return _changed(request, saved_explainer(request), weights), None
+    source = _source(request)
+    return _explainer(request, source, weights), source.cases
+
+
+def saved_explainer(request: Request) -> Explainer:
+    """The explainer of a .fewest file; refused where the call asks for another decision than it was made for."""
+    assert request.model is not None
+    explainer = load(request.model, request.allow_pickle)
+    decision = explainer.decision
+    wanted = class_of(decision.model, request.positive)
+    others = {
+        "--target": request.target is not None,
+        "--positive": wanted is not None and wanted != decision.positive,
+        "--threshold": request.threshold is not None and request.threshold != decision.cut,
+    }
+    for option, differs in others.items():
+        if differs:
+            raise UsageError(
+                f'{request.model.name} explains "{decision.positive}" from a score of {decision.cut:g} on, with '
+                f"references of its own: {option} cannot change that",
+                do=f"leave {option} out, or pass --train FILE --target COL to make references anew",
+            )
+    return explainer
+
+
+def _changed(request: Request, explainer: Explainer, weights: dict[str, float]) -> Explainer:
+    """A saved explainer with what else was asked for: more constraints and weights, or other references."""
+    references = explainer.references
+    if request.references is not None:
+        source = Source(request.references.name, explainer.decision, references.frame, None, explainer.schema)
+        references = _supplied(request.references, source)
+    schema = _protecting(request, references.schema)
+    if schema != references.schema:
+        references = replace(references, schema=schema)
+    return explainer.with_(
+        references=references,
+        constraints=Constraints(*explainer.constraints, *_constraints(request)),
+        weights={**explainer.weights, **weights},
+        direction="plus" if request.plus else explainer.direction,
+    )
+
+
 def _source(request: Request) -> Source:
-    """The demo, or the files that were named: all of one or all of the other."""
+    """The demo, or the files that were named; without a training table a references file says what the features are."""
     files = {"DATA": request.table, "--model": request.model, "--train": request.train, "--target": request.target}
     if request.demo is not None:
         extra = [name for name, value in files.items() if value is not None]
         if extra:
             raise UsageError(f"--demo brings its own table and model, but {extra[0]} is given", do=f"drop {extra[0]}")
         return from_demo(request.demo, positive=request.positive, threshold=request.threshold)
-    if request.table is None or request.model is None or request.train is None:
+    if request.table is None or request.model is None or (request.train is None and request.references is None):
         lacking = next(name for name, value in files.items() if value is None)
-        raise UsageError(
-            f"{lacking} is missing", do="fewest explain DATA --model FILE --train FILE, or fewest explain --demo german"
+        raise UsageError(f"{lacking} is missing", do=WAYS)
+    if request.train is None:
+        assert request.references is not None
+        return source_of_references(
+            request.model, request.references, request.positive, request.threshold, request.allow_pickle
         )
     if request.target is None and request.references is None:
         raise UsageError("without --references the training labels are needed", do="pass --target COL")
@@ -158,20 +205,25 @@ def _source(request: Request) -> Source:
 
 
 def _explainer(request: Request, source: Source, weights: dict[str, float]) -> Explainer:
-    schema = source.schema
-    for name in request.protected:
-        schema = schema.with_(name, protected=True)
-    source = replace(source, schema=schema)
-    constraints: list[Constraint] = [Immutable(name) for name in request.immutable]
-    if request.at_most is not None:
-        constraints.append(AtMost(request.at_most))
+    source = replace(source, schema=_protecting(request, source.schema))
     return Explainer(
         source.decision,
         _references(request, source),
-        constraints=Constraints(*constraints),
+        constraints=Constraints(*_constraints(request)),
         weights=weights,
         direction="plus" if request.plus else "minus",
     )
+
+
+def _protecting(request: Request, schema: Schema) -> Schema:
+    for name in request.protected:
+        schema = schema.with_(name, protected=True)
+    return schema
+
+
+def _constraints(request: Request) -> list[Constraint]:
+    most = [] if request.at_most is None else [AtMost(request.at_most)]
+    return [*(Immutable(name) for name in request.immutable), *most]
 
 
 def _text_columns(schema: Schema) -> list[str]:
@@ -186,11 +238,12 @@ def _is_text(dtype: Any) -> bool:
 
 
 def _references(request: Request, source: Source) -> References:
-    if request.references is None:
+    with other_class_first(source):
+        if request.references is not None:
+            return _supplied(request.references, source)
         return fw_references.single(
             source.decision, source.X, source.labels, centre=request.centre, schema=source.schema
         )
-    return _supplied(request.references, source)
 
 
 def _supplied(path: Path, source: Source) -> References:

@@ -14,7 +14,10 @@ from fewest.cli._options import MODEL
 def letter(
     run: Annotated[Path, typer.Argument(help="Run folder of `fewest explain --alternatives N --out RUN`.")],
     row: Annotated[int, typer.Option("--row", min=0, help="Number of the case in the data, from 0 on.")],
-    codes: Annotated[Path, typer.Option("--codes", help="CSV of reason codes: feature, direction, code, text.")],
+    codes: Annotated[
+        Path | None,
+        typer.Option("--codes", help="CSV of reason codes: feature, direction, code, text. Default: the schema's own."),
+    ] = None,
     html: Annotated[bool, typer.Option("--html", help="Write HTML instead of text.")] = False,
     out: Annotated[Path | None, typer.Option("--out", "-o", help="File to write. Default: the terminal.")] = None,
     model: Annotated[Path | None, typer.Option("--model", help=f"Weighs the reasons. {MODEL}")] = None,
@@ -43,7 +46,7 @@ def letter(
 
 
 def _written(
-    folder: Path, row: int, codes: Path, model: Path | None, allow_pickle: bool, protected: tuple[str, ...],
+    folder: Path, row: int, codes: Path | None, model: Path | None, allow_pickle: bool, protected: tuple[str, ...],
     at_most: int, subject: str, dated: datetime | None,
 ) -> tuple[str, str]:  # fmt: skip
     """The letter as text and as HTML."""
@@ -65,7 +68,8 @@ def _written(
 
         decision = decision_of(load_model(model, allow_pickle), run.manifest["settings"])
     written = reporting.letter(
-        run.explanation(row), reporting.Codes.read(codes), read_saved(run.path / REFERENCES), decision=decision,
-        protected=protected, at_most=at_most, subject=subject, dated=None if dated is None else dated.date(),
+        run.explanation(row), None if codes is None else reporting.Codes.read(codes),
+        read_saved(run.path / REFERENCES), decision=decision, protected=protected, at_most=at_most, subject=subject,
+        dated=None if dated is None else dated.date(),
     )  # fmt: skip
     return written.text, written.html

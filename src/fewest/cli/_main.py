@@ -191,11 +191,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _complain(message: str, do: str | None, code: int) -> int:
-    from fewest.cli._text import clean
+    from fewest.cli._text import clean, in_options
 
     print(f"fewest: error: {clean(message)}", file=sys.stderr)
     if do:
-        print(f"  Do: {clean(do)}", file=sys.stderr)
+        print(f"  Try: {clean(in_options(do))}", file=sys.stderr)
     return code
 
 
@@ -212,7 +212,7 @@ def _crash(error: Exception) -> int:
 
     print(f"fewest: internal error: {type(error).__name__}: {error}", file=sys.stderr)
     print("".join(traceback.format_tb(error.__traceback__, limit=-4)).rstrip(), file=sys.stderr)
-    print("  Do: report this with the command you ran and the output of `fewest doctor`", file=sys.stderr)
+    print("  Try: report this with the command you ran and the output of `fewest doctor`", file=sys.stderr)
     return INTERNAL
 
 

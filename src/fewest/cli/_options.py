@@ -7,7 +7,10 @@ from typing import Annotated
 
 import typer
 
-MODEL = "Fitted model: .skops, .fewest, .onnx, XGBoost .json/.ubj, LightGBM .txt; .joblib, .pkl with --allow-pickle."
+MODEL = (
+    "Fitted model: .skops, .fewest, .onnx, XGBoost .json/.ubj, tree.json, LightGBM .txt; "
+    ".joblib, .pkl with --allow-pickle."
+)
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document instead of text.")]
 
 

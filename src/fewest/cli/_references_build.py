@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from fewest import references
-from fewest.cli._sources import DEMOS, Source, from_demo, from_files
+from fewest.cli._sources import DEMOS, Source, from_demo, from_files, other_class_first
 from fewest.cli._text import clean
 from fewest.errors import UsageError
 from fewest.references import References
@@ -38,7 +38,9 @@ class Request:
 def run(request: Request) -> int:
     """Build, write, and say what was built."""
     check_place(request.out, ".json", "--out")
-    refs = _build(request, _source(request))
+    source = _source(request)
+    with other_class_first(source):
+        refs = _build(request, source)
     if request.flexible is not None:
         refs = refs.flexible(request.flexible)
     refs.save(request.out)

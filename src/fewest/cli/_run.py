@@ -11,8 +11,9 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
+from fewest.cli._files import RESULTS
 from fewest.cli._models import load_model
-from fewest.cli._sources import Source, class_of
+from fewest.cli._sources import Source, announced, class_of
 from fewest.cli._text import clean
 from fewest.decision import Decision
 from fewest.errors import UndefinedError, UsageError
@@ -23,18 +24,22 @@ from fewest.scale import Run, explain_files
 from fewest.scale.running import PART_ROWS
 
 Advance = Callable[[int, int | None, dict[str, int]], None]
-KNOWN = (".json", ".csv", ".html")
+# Endings of files that people ask for; any other dot may be part of a folder's name.
+FILES = frozenset(
+    (*RESULTS, ".arrow", ".feather", ".fewest", ".gz", ".htm", ".jsonl", ".md", ".parquet", ".pdf", ".pq", ".tsv",
+     ".txt", ".xls", ".xlsx", ".zip")
+)  # fmt: skip
 
 
 def is_run_folder(path: Path | None) -> bool:
-    """Whether a place for results is a folder: it is one already, or its name has no ending.
+    """Whether a place for results is a folder: it is one already, or its name does not end like that of a file.
 
     Examples
     --------
-    >>> is_run_folder(Path("out.json")), is_run_folder(Path("runs/today"))
-    (False, True)
+    >>> is_run_folder(Path("out.json")), is_run_folder(Path("runs/v1.2")), is_run_folder(Path("out.xlsx"))
+    (False, True, False)
     """
-    return path is not None and (path.is_dir() or not path.suffix) and path.suffix.lower() not in KNOWN
+    return path is not None and (path.is_dir() or not (path.is_file() or path.suffix.lower() in FILES))
 
 
 def source_of_references(
@@ -54,7 +59,8 @@ def source_of_references(
     if threshold is None and known.get("threshold") is not None:
         threshold = float(known["threshold"])
     decision = Decision(fitted, positive=class_of(fitted, positive), threshold=threshold)
-    return Source(references.name, decision, saved.frame, None, saved.schema)
+    source = Source(references.name, decision, saved.frame, None, saved.schema, by_default=positive is None)
+    return announced(source)
 
 
 def run(
@@ -94,7 +100,8 @@ def as_text(done: Run) -> str:
         lines += [f"{'mean SEV':<18}{mean:>14.4g}", f"{'largest SEV':<18}{max(sev):>14,}"]
         lines += ["", "What would have turned most cases:"]
         top = list(done.manifest["features"].items())[:5]
-        lines += [f"  {name}: {count / explained:.0%}" for name, count in top]
+        title = {feature.name: feature.title for feature in done.schema.features}
+        lines += [f"  {title.get(name, name)}: {count / explained:.0%}" for name, count in top]
     lines += ["", f"Written: {done.path}. Check it with `fewest verify {done.path} --data ... --model ...`."]
     return "\n".join(lines)
 

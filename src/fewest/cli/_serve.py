@@ -59,3 +59,9 @@ def _check_file(path: Path) -> None:
 
     if not path.is_file():
         raise ModelError(f"there is no file {path}", do="write one with explainer.save(path)")
+    if path.suffix.lower() != ".fewest":
+        raise ModelError(
+            f"{path.name} is not a .fewest file: the service needs a model together with its references",
+            do="make one in Python, with the model of that file: "
+            f"fewest.Explainer(decision, references).save('{path.stem}.fewest')",
+        )

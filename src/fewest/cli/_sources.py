@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,10 +16,11 @@ import pandas as pd
 from fewest.cli._demo import train_german
 from fewest.cli._files import read_table
 from fewest.cli._models import load_model
-from fewest.cli._text import label_key
+from fewest.cli._text import clean, label_key
 from fewest.decision import Decision
-from fewest.errors import DataError, UsageError
+from fewest.errors import DataError, PositiveReferenceError, UsageError
 from fewest.schema import Schema
+from fewest.wording import show_label
 
 DEMOS = ("german",)
 
@@ -35,6 +39,8 @@ class Source:
     schema : Schema
     cases : (m, columns), optional
         Rows to explain, where the source has some of its own.
+    by_default : bool
+        Whether nobody said which class is explained.
     """
 
     name: str
@@ -43,6 +49,18 @@ class Source:
     labels: npt.NDArray[Any] | None
     schema: Schema
     cases: pd.DataFrame | None = None
+    by_default: bool = False
+
+
+def is_saved(model: Path | None) -> bool:
+    """Whether a model file is a whole explainer, with references of its own.
+
+    Examples
+    --------
+    >>> is_saved(Path("credit.fewest")), is_saved(Path("credit.skops"))
+    (True, False)
+    """
+    return model is not None and model.suffix.lower() == ".fewest"
 
 
 def from_demo(
@@ -73,7 +91,29 @@ def from_files(
     if decision.columns is not None and set(decision.columns) <= set(X.columns):
         X = X[list(decision.columns)]
     labels = None if target is None else read_labels(table[target], decision, train.name)
-    return Source(train.name, decision, X, labels, Schema.infer(X, columns=decision.columns))
+    schema = Schema.infer(X, columns=decision.columns)
+    return announced(Source(train.name, decision, X, labels, schema, by_default=positive is None))
+
+
+def announced(source: Source) -> Source:
+    """The source; which class is explained is printed where nobody said it."""
+    if source.by_default and source.decision.positive is not None:
+        said = clean(show_label(source.decision.positive))
+        print(f"explaining class {said} (default); choose with --positive", file=sys.stderr)
+    return source
+
+
+@contextmanager
+def other_class_first(source: Source) -> Iterator[None]:
+    """Where the typical accepted case is itself refused, and nobody said what a refusal is: ask that first."""
+    try:
+        yield
+    except PositiveReferenceError as error:
+        other = source.decision.negative_name
+        if not source.by_default or other not in map(str, source.decision.classes):
+            raise
+        do = f'--positive {other}, if "{other}" is the outcome to explain; else {error.do}'
+        raise PositiveReferenceError(error.message, do=do) from error
 
 
 def class_of(model: Any, text: str | None) -> Any:
@@ -98,7 +138,7 @@ def read_labels(column: pd.Series[Any], decision: Decision, file: str) -> npt.ND
     if strange:
         row = strange[0]
         raise DataError(
-            f'{file}, row {row}, column "{column.name}": {column.iloc[row]!r} is not a class of the model',
+            f'{file}, row {row}, column "{column.name}": {show_label(column.iloc[row])} is not a class of the model',
             do=f"its classes are {', '.join(str(label) for label in decision.classes)}",
         )
     return np.array([known[key] for key in keys], dtype=object)

@@ -19,6 +19,34 @@ def clean(text: str) -> str:
     return "".join(sign if sign.isprintable() or sign == "\n" else "?" for sign in text)
 
 
+# What the library calls a thing in Python -> what the command line calls it. Parts that it has no option for are left
+# out. Longer ones first: some hold others.
+IN_OPTIONS = {
+    ', or pass unseen="allow" if the model accepts it': "",
+    '; on_positive="allow" proves what cannot be reached': "",
+    'centre="median" or centre="medoid"': "--centre median or --centre medoid",
+    'centre="median" or "medoid"': "--centre median or --centre medoid",
+    "explain with alternatives=": "explain with --alternatives ",
+    "allow_pickle=True": "--allow-pickle",
+    "`positive=`": "--positive",
+    "positive=": "--positive",
+    "width=": "--width",
+}
+
+
+def in_options(text: str) -> str:
+    """A remedy in the words of the command line.
+
+    Examples
+    --------
+    >>> in_options('centre="median" or centre="medoid", or clusters')
+    '--centre median or --centre medoid, or clusters'
+    """
+    for said, option in IN_OPTIONS.items():
+        text = text.replace(said, option)
+    return text
+
+
 def label_key(label: Any) -> str:
     """The same text for labels that mean the same: 1, 1.0 and "1".
 

@@ -19,7 +19,7 @@ from fewest.reporting import tree_svg, tree_text
 from fewest.trees.saved import as_dict, save_tree
 
 FILES = ("tree.json", "tree.svg", "front.csv")
-SAID_OF_FILES = "tree.json holds the tree for `fewest.trees.saved.load_tree`; front.csv all there was to choose from."
+SAID_OF_FILES = "tree.json is a model for `fewest explain --model`; front.csv holds all there was to choose from."
 
 
 @dataclass(frozen=True)

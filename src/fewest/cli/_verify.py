@@ -37,7 +37,8 @@ def run(
         count = len(report.problems) + report.more
         raise VerificationError(
             f"{folder} does not hold: {count:,} thing{'s are' if count != 1 else ' is'} wrong",
-            do="do not use it; explain again, into another folder",
+            do="check that --data and --model are those of the run (--json lists what is wrong); else do not use it, "
+            "and explain again, into another folder",
         )
     return 0
 

@@ -107,7 +107,7 @@ def _field(name: str, feature: Feature, values: Mapping[str, Any], typed: Mappin
             error = str(problem)
     if feature.is_numeric:
         text = typed.get(name, "" if value is None else f"{value:g}" if isinstance(value, float) else str(value))
-        return Field(name, feature.title, "number", text[:LONGEST], error=error)
+        return Field(name, feature.heading, "number", text[:LONGEST], error=error)
     known = _levels(feature)
     present = str(known.index(value)) if value in known else ""
     options = tuple(_word(level) for level in known)

@@ -123,7 +123,7 @@ def changes(before: Saved, after: Saved) -> list[tuple[str, str, str, str]]:
         for feature in features:
             was, now = (value_of(feature, values) for values in (before.values[old], after.values[k]))
             if canonical_value(was) != canonical_value(now):
-                out.append((name, feature.title, show(was), show(now)))
+                out.append((name, feature.heading, show(was), show(now)))
         if _signature(before, old) != _signature(after, k):
             out.append((name, "signature", _signature(before, old), _signature(after, k)))
     return out

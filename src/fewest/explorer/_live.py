@@ -119,7 +119,7 @@ class Live:
         except Exception as error:  # a model may raise anything
             first = (str(error).splitlines() or [""])[0]
             raise ModelError(
-                f"the model cannot score this: {type(error).__name__}: {first}", do="try others"
+                f"the model cannot score this: {type(error).__name__}: {first}", do="use other values"
             ) from error
         score, against = float(verdicts.score[0]), bool(verdicts.positive[0])
         shown = show_score(score, decision.cut, decision.kind in ("proba", "torch") and len(decision.classes) <= 2)

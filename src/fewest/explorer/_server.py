@@ -104,7 +104,7 @@ def serve(app: Any, binding: Binding, ready: Callable[[str], None], token: str |
     Traceback (most recent call last):
     ...
     fewest.errors.UsageError: --host 0.0.0.0 lets other machines ask the explorer
-      Do: leave it out, or name the address they will use: --allow-host NAME
+      Try: leave it out, or name the address they will use: --allow-host NAME
     """
     try:
         import uvicorn

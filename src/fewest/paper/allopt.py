@@ -17,7 +17,7 @@ from fewest.errors import FewestWarning, PositiveReferenceError
 from fewest.paper.base import Column, Published, Record, Tell
 from fewest.paper.data import Rows, load_split
 from fewest.paper.measures import CASES, Densities, densities_of, explain, performance
-from fewest.paper.models import CLUSTERS, PaperModel, estimator, fit
+from fewest.paper.models import CLUSTERS, PaperModel, changed_defaults, estimator, fit
 from fewest.paper.published import printed_training
 from fewest.references import References
 
@@ -145,6 +145,7 @@ class AllOptTable(ABC):
             "clusters": [*CLUSTERS[dataset], CLUSTERED],
             "cases": CASES,
             "layout": 2,
+            **changed_defaults(),
         }
 
     @abstractmethod

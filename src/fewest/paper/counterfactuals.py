@@ -27,7 +27,7 @@ from fewest.errors import FewestWarning, PositiveReferenceError
 from fewest.explainer import Explainer
 from fewest.paper.base import Column, Printed, Published, Record, Tell
 from fewest.paper.data import Rows, load_split
-from fewest.paper.models import CLUSTERS, fit
+from fewest.paper.models import CLUSTERS, changed_defaults, fit
 from fewest.peers import Counterfactuals, Peer, turns_alone
 from fewest.references import References
 
@@ -155,7 +155,10 @@ class CounterfactualsTable:
         cases = QUICK_CASES if self.quick else CASES
         many = [MANY, SHARE, WIDTH]
         timed = [TIMED, SLOW]
-        return {"peers": here, "n_clusters": count, "m": m, "many": many, "cases": cases, "timed": timed, "layout": 3}
+        return {
+            "peers": here, "n_clusters": count, "m": m, "many": many, "cases": cases, "timed": timed, "layout": 3,
+            **changed_defaults(),
+        }  # fmt: skip
 
     def cells(self, dataset: str, split: int, tell: Tell) -> list[Record]:
         """Fit both models on one split and explain the same cases with every method."""

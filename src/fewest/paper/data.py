@@ -17,7 +17,6 @@ import pandas as pd
 from fewest import datasets
 from fewest.errors import DataError
 
-FOLDERS = ("../shared/data", "data")
 SCHEMA = "schema.json"
 MISSING = "missing"
 TEST_SHARE = 0.2
@@ -41,7 +40,9 @@ class Rows(NamedTuple):
 
 
 def data_folder(named: str | Path | None = None) -> Path | None:
-    """Where the paper's files are: the folder named, the one FEWEST_DATA names, or a usual place; None if nowhere.
+    """Where the paper's files are: the folder named, or the one FEWEST_DATA names; None if they are not there.
+
+    No other place is looked at: which files are read does not depend on the working directory.
 
     Examples
     --------
@@ -49,10 +50,7 @@ def data_folder(named: str | Path | None = None) -> Path | None:
     True
     """
     chosen = named or os.environ.get("FEWEST_DATA")
-    for folder in [chosen] if chosen else FOLDERS:
-        if (Path(folder) / SCHEMA).is_file():
-            return Path(folder)
-    return None
+    return Path(chosen) if chosen and (Path(chosen) / SCHEMA).is_file() else None
 
 
 def load_split(name: str, split: int, folder: str | Path | None = None) -> Rows:

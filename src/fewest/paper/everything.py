@@ -147,7 +147,7 @@ def everything(plan: Plan, tell: Tell = silent, after_each: Callable[[Results], 
     >>> everything(Plan("run", datasets=["atlantis"]))
     Traceback (most recent call last):
     fewest.errors.UsageError: no table and no figure has a dataset "atlantis"
-      Do: choose from ...
+      Try: choose from ...
     """
     try:
         Path(plan.out).mkdir(parents=True, exist_ok=True)
@@ -174,7 +174,7 @@ def _tried(what: str, step: Callable[[], None], results: Results, tell: Tell) ->
     try:
         step()
     except MissingExtraError as error:
-        results.left_out.append((what, str(error).replace("\n  Do: ", ": ")))
+        results.left_out.append((what, str(error).replace("\n  Try: ", ": ")))
         tell(f"{what} is left out: {results.left_out[-1][1]}")
     except Exception as error:
         results.failed.append((what, error))
@@ -197,7 +197,7 @@ def _datasets(plan: Plan, results: Results) -> list[str]:
             checksum(name, plan.folder)
             here.append(name)
         except DataError as error:
-            results.left_out.append((f"dataset {name}", str(error).replace("\n  Do: ", ": ")))
+            results.left_out.append((f"dataset {name}", str(error).replace("\n  Try: ", ": ")))
     return here
 
 

@@ -15,7 +15,7 @@ from fewest.errors import FewestWarning
 from fewest.paper.base import Column, Published, Record, Tell
 from fewest.paper.data import Rows, load_split
 from fewest.paper.measures import CASES, densities_of, explain, performance
-from fewest.paper.models import CLUSTERS, fit
+from fewest.paper.models import CLUSTERS, changed_defaults, fit
 from fewest.paper.published import printed_training
 
 QUICK_ROWS = 400
@@ -80,7 +80,14 @@ class ExpoTable:
     def settings(self, dataset: str) -> Mapping[str, Any]:
         """Everything that decides the figures beside the data and the split."""
         most = {"rows": MOST_ROWS[dataset]} if dataset in MOST_ROWS else {}
-        return {"schedule": SCHEDULE, "regularised": REGULARISED, "cases": CASES, "layout": 1, **most}
+        return {
+            "schedule": SCHEDULE,
+            "regularised": REGULARISED,
+            "cases": CASES,
+            "layout": 1,
+            **most,
+            **changed_defaults(),
+        }
 
     def cells(self, dataset: str, split: int, tell: Tell) -> list[Record]:
         """Train each model in each way on one split."""

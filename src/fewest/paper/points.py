@@ -19,7 +19,7 @@ from fewest.errors import FewestWarning, PositiveReferenceError
 from fewest.paper.base import Column, Published, Record, Tell
 from fewest.paper.data import Rows, load_split
 from fewest.paper.measures import CASES, Densities, densities_of, explain, performance
-from fewest.paper.models import CLUSTERS, MODELS, fit
+from fewest.paper.models import CLUSTERS, MODELS, changed_defaults, fit
 from fewest.paper.published import printed
 from fewest.references import References
 from fewest.schema import MAX_DECIMALS, Schema
@@ -74,7 +74,8 @@ class PointsTable:
     def settings(self, dataset: str) -> Mapping[str, Any]:
         """Everything that decides the figures beside the data and the split."""
         count, m = CLUSTERS[dataset]
-        return {"models": MODELS, "n_clusters": count, "m": m, "flexibility": FLEXIBILITY, "cases": CASES, "layout": 3}
+        return {"models": MODELS, "n_clusters": count, "m": m, "flexibility": FLEXIBILITY, "cases": CASES, "layout": 3,
+                **changed_defaults()}  # fmt: skip
 
     def cells(self, dataset: str, split: int, tell: Tell) -> list[Record]:
         """Fit the four models on one split and explain with all references."""

@@ -28,7 +28,7 @@ def unpack(data: bytes, name: str) -> dict[str, bytes]:
     >>> unpack(b"PK nothing", "x.zip")
     Traceback (most recent call last):
     fewest.errors.ModelError: x.zip is refused: it is no whole zip file (BadZipFile: File is not a zip file)
-      Do: ...
+      Try: ...
     """
     # Counted in the raw bytes: making the reader's own list of ten million entries would be the attack itself.
     if data.count(ENTRY) > MEMBERS:

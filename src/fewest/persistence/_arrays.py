@@ -24,7 +24,7 @@ def read_array(data: bytes, name: str) -> npt.NDArray[Any]:
     >>> read_array(array_bytes(np.arange(3))[:-1], "x.npy")
     Traceback (most recent call last):
     fewest.errors.ModelError: x.npy is refused: an array's header does not fit its bytes
-      Do: ...
+      Try: ...
     """
     file = io.BytesIO(data)
     with refusing(name, "an array in it cannot be read"):

@@ -11,7 +11,7 @@ import numpy as np
 from fewest.persistence._archive import unpack
 from fewest.persistence._limits import needs_a_yes, refused
 from fewest.persistence._settings import labels_from_json, labels_to_json, same_schema
-from fewest.persistence._skops import audited, dump_skops, load_skops
+from fewest.persistence._skops import ON_THE_LIST, audited, dump_skops, load_skops
 from fewest.persistence._sound import parts_of
 from fewest.persistence._trees import tree_from_members, tree_members
 from fewest.schema_json import schema_from_json
@@ -22,7 +22,7 @@ PREFIX = "model"
 TRAINED = {"AllOptClassifier": "fewest.training", "ExpOClassifier": "fewest.training"}
 TREES = {
     "C45Classifier": "fewest.trees", "CARTClassifier": "fewest.trees", "GOSDTClassifier": "fewest.trees",
-    "TOptClassifier": "fewest.rashomon",
+    "LoadedTreeClassifier": "fewest.trees", "TOptClassifier": "fewest.rashomon",
 }  # fmt: skip
 # Attributes under which models keep rows they were trained on.
 ROWS = frozenset({"_fit_X", "X_fit_", "X_train_", "_X", "support_vectors_", "oob_decision_function_"})
@@ -59,7 +59,7 @@ def _skops(model: Any, training_rows: bool) -> tuple[dict[str, Any], dict[str, b
         what = f"{type(model).__name__} is made of rows it was trained on ({found}); they are people's data"
         raise needs_a_yes(what, "use another model")
     data = dump_skops(model)
-    audited(unpack(data, SKOPS), type(model).__name__)
+    audited(unpack(data, SKOPS), type(model).__name__, do=ON_THE_LIST)
     return {"kind": "skops"}, {SKOPS: data}
 
 

@@ -18,7 +18,7 @@ def parse(data: bytes, name: str) -> Any:
     >>> parse(b'{"a": 1, "a": 2}', "x.json")
     Traceback (most recent call last):
     fewest.errors.ModelError: x.json is refused: the key "a" comes twice in its JSON
-      Do: ...
+      Try: ...
     """
     if len(data) > JSON_BYTES:
         raise refused(name, f"its JSON has more than {JSON_BYTES >> 20:,} MiB")

@@ -51,7 +51,7 @@ def check_lightgbm(text: str, name: str) -> dict[str, str]:
     >>> check_lightgbm("tree\\nnum_class=-1\\n", "m.txt")
     Traceback (most recent call last):
     fewest.errors.ModelError: m.txt is refused: it is no LightGBM model text
-      Do: ...
+      Try: ...
     """
     with refusing(name, "it is no LightGBM model text"):
         if not text.isprintable() and any(ord(letter) < 32 and letter not in "\n\r\t" for letter in text):

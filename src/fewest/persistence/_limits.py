@@ -17,7 +17,7 @@ UNPACKED_BYTES = 1 << 31
 RATIO = 100
 RATIO_FREE_BYTES = 1 << 24
 
-SAVE_AGAIN = "do not use it; save the model again, from where it was trained"
+SAVE_AGAIN = "save the model again, from where it was trained; do not use this file"
 
 
 def refused(name: str, why: str, do: str = SAVE_AGAIN) -> ModelError:
@@ -41,7 +41,7 @@ def refusing(name: str, what: str) -> Iterator[None]:
     ...     {}["learner"]
     Traceback (most recent call last):
     fewest.errors.ModelError: m.json is refused: it is no model (KeyError: 'learner')
-      Do: ...
+      Try: ...
     """
     try:
         yield
@@ -80,7 +80,7 @@ def read_bytes(path: Path) -> bytes:
     >>> read_bytes(Path("no-such-file.skops"))
     Traceback (most recent call last):
     fewest.errors.ModelError: there is no model file no-such-file.skops
-      Do: check the path
+      Try: check the path
     """
     if not path.is_file():
         raise ModelError(f"there is no model file {path}", do="check the path")

@@ -23,7 +23,15 @@ from fewest.persistence._types import BUILT_BY, is_listed, trusted
 
 SCHEMA = "schema.json"
 OLDEST_PROTOCOL = 1
-HOW_TO_TRUST = "use estimators on the list (docs/models.md), or pass --allow-pickle if you made this file yourself"
+ON_THE_LIST = "use estimators on the list (docs/models.md)"
+HOW_TO_TRUST = f"{ON_THE_LIST}, or pass allow_pickle=True if you made this file yourself"
+
+# Estimators that hold a schema, which skops rebuilds by calling constructors.
+OWN_TREES = ("fewest.trees.", "fewest.rashomon.")
+HOW_TO_SAVE_TREES = (
+    "save it as a tree, fewest.trees.saved.save_tree(model.tree_, 'tree.json', model.classes_), or with its "
+    "references, explainer.save('credit.fewest'): both are read without running anything"
+)
 
 
 def load_skops(data: bytes, name: str, trust_all: bool = False) -> Any:
@@ -58,10 +66,10 @@ def load_skops(data: bytes, name: str, trust_all: bool = False) -> Any:
     return model
 
 
-def audited(members: dict[str, bytes], name: str, trust_all: bool = False) -> dict[str, Any]:
+def audited(members: dict[str, bytes], name: str, trust_all: bool = False, do: str = HOW_TO_TRUST) -> dict[str, Any]:
     """The plan of a skops file without object numbers, or an error: everything in it is on the list and well formed.
 
-    Boosters of XGBoost are written anew, among the members.
+    Boosters of XGBoost are written anew, among the members. ``do`` is what to do about types that are not on the list.
     """
     if SCHEMA not in members:
         raise refused(name, f"it is no skops file: it has no {SCHEMA}")
@@ -79,7 +87,7 @@ def audited(members: dict[str, bytes], name: str, trust_all: bool = False) -> di
             _check_member(node, members, name)
     # The types first: a list of names says more than what is wrong inside one of them.
     if foreign and not trust_all:
-        raise not_listed(name, foreign)
+        raise not_listed(name, foreign, do)
     with refusing(name, "it is no whole skops file"):
         for node in list(nodes_of(schema)):
             check_node(node, members, name)
@@ -110,11 +118,13 @@ def _check_member(node: Mapping[str, Any], members: Mapping[str, bytes], name: s
         read_array(members[file], name)
 
 
-def not_listed(name: str, foreign: set[str]) -> ModelError:
+def not_listed(name: str, foreign: set[str], do: str = HOW_TO_TRUST) -> ModelError:
     """The error for types that are not on the list."""
     shown = ", ".join(sorted(foreign)[:5])
+    own = any(kind.startswith(OWN_TREES) for kind in foreign)
     return ModelError(
-        f"{name} holds types that are not on the list of safe ones: {shown}; loading them can run code", do=HOW_TO_TRUST
+        f"{name} holds types that are not on the list of safe ones: {shown}; loading them can run code",
+        do=HOW_TO_SAVE_TREES if own else do,
     )
 
 

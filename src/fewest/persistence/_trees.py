@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 
+from fewest.errors import DataError
 from fewest.persistence._arrays import array_bytes, read_array
-from fewest.persistence._limits import refused
+from fewest.persistence._limits import SAVE_AGAIN, refused, refusing
 from fewest.persistence._sound import check_sound
 from fewest.schema import Schema
+from fewest.trees.saved import from_dict
 from fewest.trees.tree import Tree
 
 DTYPES = {
@@ -47,3 +50,27 @@ def tree_from_members(members: Mapping[str, bytes], prefix: str, schema: Schema,
     if arrays["counts"].shape != (tree.n_nodes, 2):
         raise refused(name, "a damaged tree: its arrays have different lengths")
     return tree
+
+
+def is_tree(content: Any) -> bool:
+    """Whether the content of a JSON file is a tree of ours.
+
+    Examples
+    --------
+    >>> is_tree({"kind": "tree", "format": 1}), is_tree({"learner": {}})
+    (True, False)
+    """
+    return isinstance(content, dict) and content.get("kind") == "tree"
+
+
+def tree_model(content: Mapping[str, Any], name: str) -> Any:
+    """The classifier of a tree that `fewest train topt` or `fewest.trees.saved.save_tree` wrote."""
+    from fewest.trees.loaded import LoadedTreeClassifier
+
+    with refusing(name, "it is not a whole tree"):
+        try:
+            tree = from_dict(content)
+            check_sound(tree, name)
+            return LoadedTreeClassifier.of(tree, [str(label) for label in content["names"]])
+        except DataError as error:
+            raise refused(name, error.message, do=error.do or SAVE_AGAIN) from error

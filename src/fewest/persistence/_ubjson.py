@@ -23,7 +23,7 @@ def parse_ubjson(data: bytes, name: str) -> Any:
     >>> parse_ubjson(b"[$l#L\\x00\\x00\\x00\\xff\\x00\\x00\\x00\\x00", "m.ubj")
     Traceback (most recent call last):
     fewest.errors.ModelError: m.ubj is refused: it is cut off
-      Do: ...
+      Try: ...
     """
     reader = _Reader(data, name)
     with refusing(name, "it is no UBJSON"):

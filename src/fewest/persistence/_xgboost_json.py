@@ -36,7 +36,7 @@ def check_xgboost(content: Any, name: str) -> None:
     >>> check_xgboost({"learner": {}}, "m.json")
     Traceback (most recent call last):
     fewest.errors.ModelError: m.json is refused: it is no XGBoost model (KeyError: 'learner_model_param')
-      Do: ...
+      Try: ...
     """
     with refusing(name, "it is no XGBoost model"):
         learner = content["learner"]

@@ -8,23 +8,20 @@ import numpy as np
 import numpy.typing as npt
 
 from fewest.errors import MissingExtraError
-from fewest.persistence._json import parse
 from fewest.persistence._lightgbm_text import check_lightgbm
 from fewest.persistence._lightgbm_text import rewritten as rewritten_text
 from fewest.persistence._limits import refusing
-from fewest.persistence._ubjson import is_ubjson, parse_ubjson
 from fewest.persistence._xgboost_json import check_xgboost, rewritten
 
 INSTALL = 'pip install "fewest[boosters]"'
 
 
-def load_xgboost(data: bytes, name: str) -> Any:
-    """An XGBClassifier from bytes that XGBoost's ``save_model`` wrote, in JSON or UBJSON; the name is for messages."""
+def load_xgboost(content: Any, name: str) -> Any:
+    """An XGBClassifier from the plain values that XGBoost's ``save_model`` wrote; the name is for messages."""
     try:
         import xgboost
     except ImportError as error:
         raise MissingExtraError(f"reading {name} needs xgboost", do=INSTALL) from error
-    content = parse_ubjson(data, name) if is_ubjson(data) else parse(data, name)
     check_xgboost(content, name)
     with refusing(name, "XGBoost does not take it"):
         model = xgboost.XGBClassifier()

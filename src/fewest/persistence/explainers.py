@@ -90,7 +90,7 @@ def load(path: str | Path, allow_pickle: bool = False) -> Explainer:
     >>> load("no-such.fewest")
     Traceback (most recent call last):
     fewest.errors.ModelError: there is no model file no-such.fewest
-      Do: check the path
+      Try: check the path
     """
     path = Path(path)
     return read_explainer(read_bytes(path), path.name, allow_pickle)

@@ -6,11 +6,13 @@ from pathlib import Path
 from typing import Any
 
 from fewest.errors import ModelError
+from fewest.persistence._json import parse
 from fewest.persistence._limits import SAVE_AGAIN, first_line, read_bytes, refusing
 from fewest.persistence._skops import load_skops
+from fewest.persistence._ubjson import is_ubjson, parse_ubjson
 
 PICKLES = (".joblib", ".pkl", ".pickle")
-KNOWN = ".skops, .fewest, .onnx, XGBoost's .json or .ubj, LightGBM's .txt"
+KNOWN = ".skops, .fewest, .onnx, XGBoost's .json or .ubj, tree.json of fewest, LightGBM's .txt"
 
 
 def load_model(path: str | Path, allow_pickle: bool = False) -> Any:
@@ -19,8 +21,9 @@ def load_model(path: str | Path, allow_pickle: bool = False) -> Any:
     Parameters
     ----------
     path : path
-        ``.skops``; ``.fewest``, of which it takes the model; ``.onnx``; ``.json`` or ``.ubj`` of XGBoost; ``.txt`` of
-        LightGBM; and ``.joblib`` or ``.pkl`` where pickles are allowed.
+        ``.skops``; ``.fewest``, of which it takes the model; ``.onnx``; ``.json`` or ``.ubj`` of XGBoost; the
+        ``tree.json`` of `fewest train topt`; ``.txt`` of LightGBM; and ``.joblib`` or ``.pkl`` where pickles are
+        allowed.
     allow_pickle : bool
         Whether files may run code while they are loaded. Whoever wrote such a file can do with this machine what you
         can: say yes to files of your own only.
@@ -51,9 +54,7 @@ def load_model(path: str | Path, allow_pickle: bool = False) -> Any:
 
         return OnnxClassifier(data, path.name)
     if kind in (".json", ".ubj"):
-        from fewest.persistence.boosters import load_xgboost
-
-        return load_xgboost(data, path.name)
+        return _load_json(data, path.name)
     if kind == ".txt":
         from fewest.persistence.boosters import LightGBMModel
 
@@ -63,11 +64,22 @@ def load_model(path: str | Path, allow_pickle: bool = False) -> Any:
     raise ModelError(f"{path.name} is of no known kind of model file", do=f"known are {KNOWN}; or use skops.io.dump")
 
 
+def _load_json(data: bytes, name: str) -> Any:
+    """A tree of ours, or a model of XGBoost, in JSON or UBJSON."""
+    from fewest.persistence._trees import is_tree, tree_model
+    from fewest.persistence.boosters import load_xgboost
+
+    content = parse_ubjson(data, name) if is_ubjson(data) else parse(data, name)
+    if is_tree(content):
+        return tree_model(content, name)
+    return load_xgboost(content, name)
+
+
 def _load_pickle(path: Path, allow_pickle: bool) -> Any:
     if not allow_pickle:
         raise ModelError(
             f"{path.name} is a pickle file; loading it runs code stored in the file",
-            do="save the model again with skops.io.dump, or pass --allow-pickle if you made this file yourself: "
+            do="save the model again with skops.io.dump, or pass allow_pickle=True if you made this file yourself: "
             "whoever wrote it can then do on this machine what you can",
         )
     import joblib

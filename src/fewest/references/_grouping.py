@@ -76,7 +76,7 @@ class ByEmbedding:
 
 def grouped(
     decision: Decision, schema: Schema, rows: pd.DataFrame, settings: Settings, provenance: Mapping[str, Any],
-    population: pd.DataFrame,
+    population: pd.DataFrame, called: str | None = None,
 ) -> References:  # fmt: skip
     """One reference per cluster of rows, made of those of its rows the model accepts.
 
@@ -91,6 +91,8 @@ def grouped(
         What to say of their origin, before what the settings say.
     population : (k, columns)
         All accepted cases: how their numbers spread says how far a flexible reference may move.
+    called : str, optional
+        Name of the one reference, and of each of several before its number. Default: cluster 1, cluster 2, ...
     """
     rows = _sample(rows, settings)
     if settings.n_clusters != "auto" and settings.n_clusters > len(rows):
@@ -107,7 +109,9 @@ def grouped(
     labels, assigner = _cluster(decision, schema, rows, verdicts.score, settings)
     groups = [np.flatnonzero((labels == k) & ~verdicts.positive) for k in range(len(assigner.centres))]
     order = sorted(range(len(groups)), key=lambda k: -len(groups[k]))  # the largest is cluster 1
-    names = {k: f"cluster {place + 1}" for place, k in enumerate(order)}
+    names = {k: f"{called or 'cluster'} {place + 1}" for place, k in enumerate(order)}
+    if called is not None and len(order) == 1:
+        names = {order[0]: called}
     least = max(1.0, settings.min_share * sum(map(len, groups)))
     filled = [k for k in order if len(groups[k]) >= min(least, len(groups[order[0]]))]
     refs = build(
@@ -191,7 +195,7 @@ def _accepted(refs: References, gone: list[str]) -> References:
     if not good.any():
         raise PositiveReferenceError(
             f"no cluster has a centre that the model accepts: {', '.join(gone)}",
-            do='try centre="median" or "medoid", or more clusters',
+            do='centre="median" or "medoid", or more clusters',
         )
     if not gone:
         return refs

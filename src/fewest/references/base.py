@@ -373,7 +373,7 @@ def build(
         raise PositiveReferenceError(
             f'the reference "{names[worst]}" is itself decided positive '
             f"(score {verdicts.score[worst]:.4g} >= {decision.cut:.4g}); explanations that lead there may not exist",
-            do='try centre="median" or centre="medoid", or clusters; on_positive="allow" proves what cannot be reached',
+            do='centre="median" or centre="medoid", or clusters; on_positive="allow" proves what cannot be reached',
         )
     return References(
         decision, schema, frame, tuple(names), np.asarray(support, dtype=np.int64), verdicts.score, assignment,

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from fewest.clustering import Embedding
 
 SHOWN = 3
+KIND = "near threshold"
 
 
 def near_threshold(
@@ -84,4 +85,5 @@ def near_threshold(
             do="widen the band with width=" if len(below) else "check `positive=` and the threshold",
         )
     accepted = rows if y is not None else rows[~positive]
-    return grouped(decision, schema, rows[band], settings, {"kind": "near threshold", "width": width}, accepted)
+    provenance = {"kind": KIND, "width": width}
+    return grouped(decision, schema, rows[band], settings, provenance, accepted, called=KIND)

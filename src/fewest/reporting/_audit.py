@@ -102,7 +102,7 @@ def lines(audit: Audit, name: str, twin_of: str = "") -> list[Line]:
     before = table[table["reference"] == twin_of].set_index("feature")["value"] if twin_of else None
     return [
         Line(
-            feature=_clip(audit.schema.features[audit.schema.index(row["feature"])].title),
+            feature=_clip(audit.schema.features[audit.schema.index(row["feature"])].heading),
             value=_text(row["value"]),
             people=_range(row["low"], row["high"]),
             nearest=_text(row["nearest"]),

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from fewest.errors import DataError
+from fewest.schema import Schema
 
 Direction = Literal["up", "down", "level"]
 DIRECTIONS = ("up", "down", "level", "any")
@@ -88,6 +89,19 @@ class Codes:
         except (UnicodeDecodeError, csv.Error) as error:
             raise DataError(f"{path.name} cannot be read as a table: {error}", do="save it as CSV in UTF-8") from error
         return cls.of(_line(path.name, number, row) for number, row in enumerate(rows, start=2))
+
+    def with_defaults(self, schema: Schema) -> Codes:
+        """This table, with the ``reason_code`` of a feature for every change that it has no line for.
+
+        Examples
+        --------
+        >>> from fewest.schema import Feature
+        >>> schema = Schema((Feature("job", "category", ("job",), label="Kind of work", reason_code="R05"),))
+        >>> Codes({}).with_defaults(schema).find("job", "level").text
+        'Kind of work'
+        """
+        own = [Code(f.name, "any", f.reason_code, f.title) for f in schema.features if f.reason_code]
+        return Codes({**Codes.of(own).codes, **self.codes})
 
     def find(self, feature: str, direction: Direction) -> Code | None:
         """The code of a change: that of its direction, else the one for any."""

@@ -5,14 +5,14 @@ It supports a notice of the principal reasons; whether that is enough is for a l
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from datetime import date
 from typing import Any
 
 from fewest.decision import Decision
 from fewest.errors import UndefinedError, UsageError
-from fewest.explanation import Explanation, Status
+from fewest.explanation import Change, Explanation, Status
 from fewest.references import References
 from fewest.references.saved import Saved
 from fewest.reporting._codes import Codes
@@ -20,7 +20,7 @@ from fewest.reporting._reasons import AT_MOST, Reason, Reasons, reasons
 from fewest.reporting._templates import render
 from fewest.schema import Schema
 from fewest.typed import Cells
-from fewest.wording import printable, show, show_name
+from fewest.wording import printable, show_measured, show_name
 
 NOTE = (
     "This letter supports a notice of the principal reasons for a decision. It describes what the model's decision "
@@ -76,7 +76,7 @@ class Line:
 
 def letter(
     answer: Explanation,
-    codes: Codes,
+    codes: Codes | None,
     references: References | Saved,
     *,
     decision: Decision | None = None,
@@ -95,8 +95,8 @@ def letter(
     ----------
     answer : Explanation
         Explained with ``alternatives``.
-    codes : Codes
-        What the features are called.
+    codes : Codes or None
+        What the features are called; where it has no line, the ``reason_code`` and label of the schema.
     references : References or Saved
         The references the answer leads to, with their signatures.
     decision : Decision, optional
@@ -181,15 +181,15 @@ def _values(
     """What the templates are filled with; texts of data and tables are on one line."""
     signature = saved.signatures[saved.names.index(str(answer.reference))]
     assert signature is not None
-    title = {feature.name: show_name(feature.title) for feature in schema.features}
+    unit = {feature.name: feature.unit for feature in schema.features}
     return {
         "note": NOTE,
         "dated": "" if dated is None else dated.isoformat(),
         "subject": printable(subject),
         "by_effect": all(reason.effect is not None for reason in found.given),
-        "given": [_line(number, reason) for number, reason in enumerate(found.given, start=1)],
-        "tied": [_line(number, reason) for number, reason in enumerate(found.tied, start=len(found.given) + 1)],
-        "changes": [(title[c.feature], show(c.after), show(c.before)) for c in answer.changes],
+        "given": [_line(k, reason, unit) for k, reason in enumerate(found.given, start=1)],
+        "tied": [_line(k, reason, unit) for k, reason in enumerate(found.tied, start=len(found.given) + 1)],
+        "changes": [_words(change) for change in answer.changes],
         "sets": found.sets,
         "less": "cheaper" if answer.weighted else "smaller",
         "label": printable(str(answer.label)),
@@ -199,8 +199,14 @@ def _values(
     }
 
 
-def _line(number: int, reason: Reason) -> Line:
+def _words(change: Change) -> tuple[str, str, str]:
+    after, before = (show_measured(value, change.unit) for value in (change.after, change.before))
+    return show_name(change.title), after, before
+
+
+def _line(number: int, reason: Reason, units: Mapping[str, str | None]) -> Line:
     assert reason.code is not None
     words = printable(" ".join(reason.code.text.split()))
     code = printable(" ".join(reason.code.code.split()))
-    return Line(number, code, words, show(reason.case), show(reason.typical), reason.kind == "necessary")
+    case, typical = (show_measured(value, units[reason.feature]) for value in (reason.case, reason.typical))
+    return Line(number, code, words, case, typical, reason.kind == "necessary")

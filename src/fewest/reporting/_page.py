@@ -190,7 +190,7 @@ def _references(explanations: Explanations, limits: Limits) -> dict[str, Any]:
         "used": [f"{used[k]:,}" for k in shown],
         "threshold": f"{references.decision.cut:g}",
         "rows": [
-            (_clip(feature.title, limits.text), [_cell(references.frame.iloc[k], feature, limits) for k in shown])
+            (_clip(feature.heading, limits.text), [_cell(references.frame.iloc[k], feature, limits) for k in shown])
             for feature in features
         ],
         "hidden_features": len(explanations.schema) - len(features),
@@ -239,7 +239,7 @@ def _case(explanations: Explanations, row: int, chosen: str, limits: Limits) -> 
 
 def _row(fact: Fact, limits: Limits) -> CaseRow:
     case, reference, after = (_clip(_text(value), limits.text) for value in (fact.case, fact.reference, fact.after))
-    return CaseRow(_clip(fact.feature, limits.text), case, reference, after, fact.changed)
+    return CaseRow(_clip(fact.heading, limits.text), case, reference, after, fact.changed)
 
 
 def _text(value: Any) -> str:

@@ -111,7 +111,7 @@ def reasons(
     at_most : int
         Reasons given per case.
     codes : Codes, optional
-        What the features are called.
+        What the features are called; default: by the schema's ``reason_code`` and label.
     decision, schema : Decision and Schema, optional
         For an `Explanation` alone: what decides and what its features are, to weigh the reasons.
 
@@ -143,6 +143,8 @@ def reasons(
         weights: Sequence[Effects | None] = [None] * len(chosen)
     else:
         weights = effects(chosen, decision, schema)
+    if schema is not None:
+        codes = (codes or Codes({})).with_defaults(schema)
     order = () if schema is None else schema.names
     return tuple(_of_one(answer, weight, at_most, codes, order) for answer, weight in zip(chosen, weights, strict=True))
 

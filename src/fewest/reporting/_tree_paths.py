@@ -77,7 +77,7 @@ def decisive(
         named.add(j)
         feature = tree.schema.features[j]
         values = stated.get(feature.name) or tuple(_value(feature, codes[j]) for codes in (before, after))
-        out[node] = (f"here: {feature.title}", f" {_shown(values[0])} -> {_shown(values[1])}")
+        out[node] = (f"here: {feature.heading}", f" {_shown(values[0])} -> {_shown(values[1])}")
     return out
 
 

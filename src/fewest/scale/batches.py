@@ -78,7 +78,7 @@ def check_call(chunk_rows: int) -> None:
     >>> check_call(0)
     Traceback (most recent call last):
     fewest.errors.UsageError: chunk_rows is 0
-      Do: use a number from 1 on
+      Try: use a number from 1 on
     """
     if not has_arrow():
         raise MissingExtraError("explaining batches needs pyarrow", do='pip install "fewest[scale]"')

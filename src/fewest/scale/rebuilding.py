@@ -132,7 +132,7 @@ def _known(figure: Any) -> float | None:
 def _changes(record: Mapping[str, Any], schema: Schema) -> tuple[Change, ...]:
     features = {feature.name: feature for feature in schema.features}
     return tuple(
-        Change(name, decoded(before, features[name], schema), decoded(after, features[name], schema))
+        Change.of(features[name], decoded(before, features[name], schema), decoded(after, features[name], schema))
         for name, before, after in zip(record["features"], record["from"], record["to"], strict=True)
     )
 
@@ -146,9 +146,10 @@ def _alternatives(
 
     def change(name: str, ways: Any) -> Change:
         mine, theirs = case[name], goal[name]
+        feature = schema.features[schema.index(name)]
         if isinstance(ways, dict):
-            theirs = decoded(ways[name], schema.features[schema.index(name)], schema)
-        return Change(name, theirs, mine) if plus else Change(name, mine, theirs)
+            theirs = decoded(ways[name], feature, schema)
+        return Change.of(feature, theirs, mine) if plus else Change.of(feature, mine, theirs)
 
     return tuple(tuple(change(name, names) for name in names) for names in sets)
 
@@ -170,7 +171,7 @@ def _facts(
         theirs = goal[feature.name]
         start = theirs if plus else mine
         after = start if change is None else change.after
-        facts.append(Fact(feature.title, mine, theirs, after, change is not None))
+        facts.append(Fact(feature.title, mine, theirs, after, change is not None, feature.unit))
     return tuple(facts)
 
 

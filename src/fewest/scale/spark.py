@@ -79,7 +79,7 @@ def explain(
     >>> explain({"debt": [90], "age": [40]}, explainer)
     Traceback (most recent call last):
     fewest.errors.UsageError: a Spark DataFrame is needed; this is a dict
-      Do: use Explainer.explain for tables in memory, or explain_files; for Spark: pip install "fewest[spark]"
+      Try: use Explainer.explain for tables in memory, or explain_files; for Spark: pip install "fewest[spark]"
     """
     check_call(chunk_rows)
     _check_table(df, head)

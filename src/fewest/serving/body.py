@@ -17,7 +17,7 @@ def check_headers(headers: Mapping[str, str], limit: int) -> None:
     Traceback (most recent call last):
     ...
     fewest.serving.refusals.RefusedError: body: the body is too large (the limit is 10 bytes)
-      Do: send fewer instances at once
+      Try: send fewer instances at once
     """
     kind = headers.get("content-type", "").split(";")[0].strip().lower()
     if kind != "application/json" or headers.get("content-encoding", "identity").lower() != "identity":

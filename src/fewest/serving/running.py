@@ -36,7 +36,7 @@ def serve(models: Sequence[Path], settings: Settings, log: Log | None = None) ->
     Traceback (most recent call last):
     ...
     fewest.errors.UsageError: two models are called "x"
-      Do: rename one of the files
+      Try: rename one of the files
     """
     named = names_of(models)
     try:

@@ -21,7 +21,7 @@ def parse(body: bytes) -> Any:
     Traceback (most recent call last):
     ...
     fewest.serving.refusals.RefusedError: body: the body is not JSON (NaN is no JSON number)
-      Do: send one JSON object in UTF-8; a missing value is null
+      Try: send one JSON object in UTF-8; a missing value is null
     """
     try:
         value = json.loads(

@@ -13,7 +13,7 @@ from fewest.structure._question import Found, Question, chances_only, plain
 from fewest.structure._trees import make_tree, stack, sum_tolerance
 from fewest.structure.base import Floats, Opaque, Reading
 
-NEUTRAL = frozenset({"CARTClassifier", "C45Classifier", "GOSDTClassifier", "TOptClassifier"})
+NEUTRAL = frozenset({"CARTClassifier", "C45Classifier", "GOSDTClassifier", "LoadedTreeClassifier", "TOptClassifier"})
 
 
 def read_neutral(model: Any, question: Question) -> Found | Opaque:

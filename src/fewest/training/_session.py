@@ -23,6 +23,7 @@ from fewest.training._recipes import Recipe, cook
 from fewest.training._settings import find_device, schedule_of
 from fewest.training._terms import AllOptTerm, Weights
 from fewest.training._trainer import Epoch, Term, Trainer
+from fewest.wording import show_label
 
 ENCODER = {"logistic": "curves", "mlp": "linear", "boosted": "plain"}
 Tell = Callable[[Epoch, float], None]
@@ -72,7 +73,7 @@ class Session:
         try:
             return clone(wanted).fit(self.frame, self.labels)
         except Exception as error:
-            raise ModelError(f"the encoder cannot be fitted: {error}", do="try encoder.fit(X, y) alone") from error
+            raise ModelError(f"the encoder cannot be fitted: {error}", do="call encoder.fit(X, y) alone") from error
 
     def encode(self, frame: pd.DataFrame) -> Floats:
         """Rows as the head sees them."""
@@ -169,5 +170,6 @@ def positive_label(estimator: Any) -> Any:
         return estimator.classes_[1]
     matching = [label for label in estimator.classes_ if label == estimator.positive]
     if not matching:
-        raise UsageError(f"no row is labelled {estimator.positive!r}", do=f"choose one of {list(estimator.classes_)}")
+        known = ", ".join(map(show_label, estimator.classes_))
+        raise UsageError(f"no row is labelled {show_label(estimator.positive)}", do=f"choose one of {known}")
     return matching[0]

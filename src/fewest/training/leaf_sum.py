@@ -35,7 +35,7 @@ class Guarded:
     >>> Guarded(as_floats, np.arange(2), missing=False)([[1, np.nan]])
     Traceback (most recent call last):
     fewest.errors.DataError: row 0, column 1 of the encoded rows: the value is missing, which these trees do not take
-      Do: impute such values, or drop the rows
+      Try: impute such values, or drop the rows
     """
 
     prepare: Callable[[Any], Floats]

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from fewest.trees.cart import CARTClassifier
     from fewest.trees.estimator import TreeClassifier
     from fewest.trees.gosdt import GOSDTClassifier
+    from fewest.trees.loaded import LoadedTreeClassifier
 
 __all__ = [
     "BinaryColumns",
@@ -21,6 +22,7 @@ __all__ = [
     "CARTClassifier",
     "GOSDTClassifier",
     "Leaf",
+    "LoadedTreeClassifier",
     "Reach",
     "Split",
     "Tree",
@@ -35,6 +37,7 @@ _ESTIMATORS = {
     "C45Classifier": "c45",
     "CARTClassifier": "cart",
     "GOSDTClassifier": "gosdt",
+    "LoadedTreeClassifier": "loaded",
     "TreeClassifier": "estimator",
 }
 

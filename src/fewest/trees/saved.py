@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,13 +16,13 @@ from fewest.trees.tree import Leaf, Split, Tree
 FORMAT = 1
 
 
-def as_dict(tree: Tree, names: tuple[str, str] = ("negative", "positive")) -> dict[str, Any]:
+def as_dict(tree: Tree, names: Sequence[Any] = ("negative", "positive")) -> dict[str, Any]:
     """A tree as plain values.
 
     Parameters
     ----------
     tree : Tree
-    names : pair of str
+    names : pair
         What the negative and the positive decision are called.
 
     Examples
@@ -61,7 +62,7 @@ def from_dict(content: Any) -> Tree:
         raise DataError(f"this is no saved tree: {type(error).__name__}: {error}", do="save the tree again") from error
 
 
-def save_tree(tree: Tree, path: str | Path, names: tuple[str, str] = ("negative", "positive")) -> None:
+def save_tree(tree: Tree, path: str | Path, names: Sequence[Any] = ("negative", "positive")) -> None:
     """Write a tree as JSON."""
     write_text(path, json.dumps(as_dict(tree, names), indent=1, allow_nan=False) + "\n")
 

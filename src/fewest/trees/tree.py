@@ -229,7 +229,8 @@ class Tree:
         """The test of a node in words, as it reads on one of its sides."""
         feature = self.schema.features[self.feature[node]]
         if self.level_set[node] < 0:
-            return f"{feature.title} {'<=' if left else '>'} {self.threshold[node]:.6g}"
+            unit = f" {feature.unit}" if feature.unit else ""
+            return f"{feature.title} {'<=' if left else '>'} {self.threshold[node]:.6g}{unit}"
         row = self.levels_left[self.level_set[node]][: len(feature.levels)]
         levels = [str(level) for level, goes in zip(feature.levels, row, strict=True) if goes == left]
         others = [str(level) for level, goes in zip(feature.levels, row, strict=True) if goes != left]

@@ -109,7 +109,7 @@ class CaseView:
         if not self.has_cube:
             return None
         answer = self.answer
-        names = tuple(change.feature for change in answer.changes)
+        names = tuple(change.title for change in answer.changes)
         ends = {frozenset[int](): answer.score, frozenset(range(len(names))): answer.score_after or 0.0}
         texts = (
             {} if answer.plus else {s: show_score(v, answer.threshold, answer.shows_percent) for s, v in ends.items()}
@@ -153,7 +153,7 @@ def _has_cube(answer: Explanation, settings: Mapping[str, Any]) -> bool:
 
 
 def _row(fact: Fact) -> CaseRow:
-    return CaseRow(fact.feature, cell(fact.case), cell(fact.reference), cell(fact.after), fact.changed)
+    return CaseRow(fact.heading, cell(fact.case), cell(fact.reference), cell(fact.after), fact.changed)
 
 
 def cell(value: Any) -> str:

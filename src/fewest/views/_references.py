@@ -58,7 +58,7 @@ def reference_views(run: Run, used: Counter[str]) -> list[ReferenceView]:
     names, frame = read_references(run.references())
     cells, saved = Cells.of(frame), read_saved(run.path / REFERENCES)
     rows = {
-        name: tuple((feature.title, cell(cells.value(k, feature))) for feature in run.schema.features)
+        name: tuple((feature.heading, cell(cells.value(k, feature))) for feature in run.schema.features)
         for k, name in enumerate(names)
     }
     return [_view(saved, k, rows[saved.names[k]], used[saved.names[k]]) for k in range(len(saved))]

@@ -344,6 +344,6 @@ def open_run(path: str | Path, seed: int = 0) -> RunView:
     Traceback (most recent call last):
     ...
     fewest.errors.DataError: nowhere is not a run folder: it has no manifest.json
-      Do: pass the folder that `fewest explain --out` made
+      Try: pass the folder that `fewest explain --out` made
     """
     return RunView(Run.open(path), seed)

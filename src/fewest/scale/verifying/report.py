@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 MOST = 100
+SHOWN = 10
 
 
 @dataclass
@@ -28,6 +29,9 @@ class Report:
     unproved : int
         Claims that were left alone: not drawn, or too many smaller sets.
     problems : list of str
+        The first hundred; a text shows ten.
+    more : int
+        How many further ones there are.
 
     Examples
     --------
@@ -78,5 +82,6 @@ class Report:
         )
         if self.ok:
             return f"{head}. Nothing is wrong."
-        more = [f"... and {self.more:,} more"] if self.more else []
-        return "\n".join([f"{head}. Wrong:", *(f"- {problem}" for problem in self.problems), *more])
+        left = len(self.problems[SHOWN:]) + self.more
+        more = [f"... and {left:,} more"] if left else []
+        return "\n".join([f"{head}. Wrong:", *(f"- {problem}" for problem in self.problems[:SHOWN]), *more])

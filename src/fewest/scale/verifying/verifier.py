@@ -173,15 +173,17 @@ class _Look:
     ) -> npt.NDArray[np.int64]:
         """Prove claims again towards every reference that counts; the rows for which that is too much."""
         done = np.ones(len(rows), dtype=bool)
+        smaller: dict[int, npt.NDArray[np.bool_]] = {}
         candidates = self.goals.candidates(claims.reference[rows])
         for column in range(candidates.shape[1]):
             beside = self.goals.frame.iloc[candidates[:, column]]
             cubes = Cubes(self.rules, claims.frame.iloc[rows], beside, below[rows], claims.plus)
             proved, found = refute(cubes, self.scorer, budget / candidates.shape[1])
             done &= proved
-            for k, moved in sorted(found.items()):
-                names = ", ".join(np.array(self.schema.names)[moved])
-                self.report.add(f"row {claims.rows[rows[k]]}: a smaller set turns the model: {names}")
+            smaller = {**found, **smaller}
+        for k, moved in sorted(smaller.items()):
+            names = ", ".join(np.array(self.schema.names)[moved])
+            self.report.add(f"row {claims.rows[rows[k]]}: a smaller set turns the model: {names}")
         return rows[~done]
 
     def _draw(self, claims: Claims, rows: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
