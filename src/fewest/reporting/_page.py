@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,7 +10,7 @@ import numpy as np
 from markupsafe import Markup
 
 from fewest.drawing import STYLE, Bars, CaseRow, bar_chart, case_table
-from fewest.explanation import STATUSES, Explanation, Fact, Status, show
+from fewest.explanation import STATUSES, Explanation, Fact, Status, show, what_is_proved
 from fewest.explanations import Explanations
 from fewest.reporting._bars import bars, percent
 from fewest.reporting._templates import render
@@ -21,7 +22,7 @@ HARDEST_CASES = 5
 OFTEN = 0.9
 NOTE = "This describes the model. It is not advice and not a cause."
 MEANINGS = {
-    Status.EXPLAINED: "the smallest set was found, proved and re-checked on the model",
+    Status.EXPLAINED: "the {least} set was found, proved and re-checked on the model",
     Status.ALREADY_NEGATIVE: "the model did not decide against this case: nothing to explain",
     Status.UNREACHABLE: "not possible with this reference and these limits (proved)",
     Status.NOT_CREDIBLE: "possible, but only by way of cases that are not believable",
@@ -119,12 +120,18 @@ def _render(explanations: Explanations, title: str, verb: str, seed: int, limits
         references=_references(explanations, limits),
         cases=[_case(explanations, row, why, limits) for row, why in _examples(explanations, seed)],
         seed=seed,
-        statuses=[(s.value, explanations.counts()[s.value], MEANINGS[s]) for s in STATUSES],
+        statuses=statuses(explanations.counts(), explanations.weighted),
         unanswered=_unanswered(explanations, limits),
         notes=explanations.notes,
         n_explained=n_explained,
         strategies=", ".join(dict.fromkeys(explanations.strategies[k] for k in used)) or "nothing to search",
     )
+
+
+def statuses(counts: Mapping[str, int], weighted: bool) -> list[tuple[str, str, str]]:
+    """Every status with how many cases ended in it and what it means."""
+    least = "cheapest" if weighted else "smallest"
+    return [(s.value, f"{counts.get(s.value, 0):,}", MEANINGS[s].format(least=least)) for s in STATUSES]
 
 
 def summary_sentence(explanations: Explanations, verb: str = "refused") -> str:
@@ -253,8 +260,7 @@ def _evidence(answer: Explanation) -> str:
     if answer.proof.verified and answer.score_after is not None:
         parts.append(f"re-checked on the model: {answer.score:.3f} to {answer.score_after:.3f}")
     if answer.proof.minimal and answer.sev is not None:
-        cheaper = "no cheaper set does it" if answer.cost != answer.sev else "no smaller set does it"
-        parts.append(f"proved: {cheaper} ({answer.proof.strategy}, {answer.proof.nodes:,} nodes)")
+        parts.append(f"proved: {what_is_proved(answer)} ({answer.proof.strategy}, {answer.proof.nodes:,} nodes)")
     if answer.alternatives:
         n = len(answer.alternatives)
         parts.append("the only set of this size listed" if n == 1 else f"{n} sets of this size listed")

@@ -10,7 +10,7 @@ from markupsafe import Markup
 
 from fewest import drawing
 from fewest.drawing import CaseRow
-from fewest.explanation import Change, Explanation, Fact, Status, show, show_score
+from fewest.explanation import Change, Explanation, Fact, Status, show, show_score, what_is_proved
 
 HEADINGS = ("Feature", "This case", "Typical accepted case", "Would have turned it")
 HEADINGS_PLUS = ("Feature", "This case", "Typical accepted case", "Would have brought it about")
@@ -176,8 +176,7 @@ def proof_lines(answer: Explanation) -> list[str]:
         )
         out.append(f"re-checked on the model: {before} before, {after} after")
     if answer.status == Status.EXPLAINED and answer.proof.minimal:
-        what = "no cheaper set does it" if answer.weighted else "no smaller set does it"
-        out.append(f"proved: {what} ({answer.proof.strategy}, {answer.proof.nodes:,} nodes)")
+        out.append(f"proved: {what_is_proved(answer)} ({answer.proof.strategy}, {answer.proof.nodes:,} nodes)")
     if answer.status == Status.BUDGET:
         unit = "cost" if answer.weighted else "features"
         out.append(f"not finished: at least {answer.proof.lower_bound:g} {unit} are proved to be needed")
