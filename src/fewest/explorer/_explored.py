@@ -12,7 +12,7 @@ import pandas as pd
 from fewest.errors import DataError
 from fewest.explorer._compare import Comparison, compare
 from fewest.explorer._forms import NotThereError
-from fewest.explorer._live import MOST_CASES, Effect, Live, shape
+from fewest.explorer._live import MOST_CASES, Effect, Live
 from fewest.explorer._site import Site
 from fewest.references.saved import Saved
 from fewest.scale.kept import read_one
@@ -85,7 +85,7 @@ class Explored:
         if not asked:
             raise DataError("no case was decided against", do="there is nothing to preview")
         frame = self._cases(asked)
-        before = [shape(self.run.explanation(row)) for row in asked]
+        before = None if self.view.has_density else [self.run.explanation(row) for row in asked]
         return self.live.preview(saved, frame, asked, before, len(rows))
 
     def _cases(self, rows: Sequence[int]) -> pd.DataFrame:
