@@ -11,6 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 import pytest
 
 pytest.importorskip("starlette", reason='pip install "fewest[explore]"')
@@ -19,10 +20,11 @@ pytest.importorskip("pyarrow", reason='pip install "fewest[scale]"')
 
 from explorer_runs import PAYLOADS, Subject, people, problems_of
 
+import fewest as fw
 from fewest.errors import DataError, UsageError
 from fewest.explorer import Live, create_app
 from fewest.explorer._site import static_files
-from fewest.scale import Run
+from fewest.scale import Run, explain_files
 
 PAGES = ("/", "/population", "/decision/2", "/references", "/compare", "/tree")
 Ask = Callable[..., Any]
@@ -61,6 +63,24 @@ def test_every_state_is_drawn(ask: Ask, states: States, state: str, said: str) -
     answer = ask(run).get(f"/decision/{rows[state]}")
     assert answer.status == 200
     assert said in answer.text
+
+
+@pytest.mark.parametrize("kept", [True, False])
+def test_a_case_compared_with_none_of_several_references_shows_its_own_facts(
+    ask: Ask, tmp_path: Path, kept: bool
+) -> None:
+    decision = fw.Decision(lambda rows: rows["debt"].to_numpy() / 100 + rows["fixed"].to_numpy(), positive="bad")
+    refs = fw.references.supplied(decision, {"debt": [20, 10], "home": ["own", "rent"], "fixed": [0, 0]})
+    cases = pd.DataFrame({"debt": [30, 90, 90], "home": ["rent", "own", "rent"], "fixed": [0, 0, 1]})
+    cases.to_csv(tmp_path / "cases.csv", index=False)
+    explainer = fw.Explainer(decision, refs, threads=1, constraints=fw.Constraints(fw.Immutable("fixed")))
+    run = explain_files(explainer, tmp_path / "cases.csv", tmp_path / "run", jobs=1, keep_cases=kept)
+    assert run.table()["status"].tolist() == ["ALREADY_NEGATIVE", "EXPLAINED", "UNREACHABLE"]
+    assert run.table()["reference"][0] is None
+    for row in (0, 2):
+        page = ask(run.path).get(f"/decision/{row}").text
+        assert ("The run did not keep the cases" in page) is not kept
+        assert ('<th scope="row">home</th><td>rent</td>' in page) is kept
 
 
 @pytest.mark.parametrize("state", ["UNREACHABLE", "NOT_CREDIBLE", "BUDGET"])

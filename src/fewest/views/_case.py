@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -55,7 +55,10 @@ class CaseView:
     ----------
     answer : Explanation
     rows : tuple of CaseRow
-        Its features, as text, in column order; only the changed ones where the cases were not kept.
+        Its features beside those of the reference, as text, in column order; only the changed ones where the cases were
+        not kept, and none where it was compared with none of several references.
+    values : tuple of pairs
+        Title and value of each of its features, as text; empty where they are not known.
     proof : tuple of str
         What was checked, one statement each.
     others : tuple of tuple of Change
@@ -70,6 +73,7 @@ class CaseView:
 
     answer: Explanation
     rows: tuple[CaseRow, ...]
+    values: tuple[tuple[str, str], ...]
     proof: tuple[str, ...]
     others: tuple[tuple[Change, ...], ...]
     withheld: int
@@ -121,7 +125,12 @@ class CaseView:
         return drawing.cube(names, corners, folded, words=(f"stays {answer.positive}", f"turns to {answer.outcome}"))
 
 
-def case_view(answer: Explanation, settings: Mapping[str, Any], protected: Mapping[str, bool]) -> CaseView:
+def case_view(
+    answer: Explanation,
+    settings: Mapping[str, Any],
+    protected: Mapping[str, bool],
+    own: Sequence[tuple[str, Any]] = (),
+) -> CaseView:
     """The view of an answer.
 
     Parameters
@@ -131,12 +140,16 @@ def case_view(answer: Explanation, settings: Mapping[str, Any], protected: Mappi
         Of the run.
     protected : mapping
         Feature -> whether it is protected.
+    own : sequence of pairs
+        Title and value of each of the case's features, where the answer has no facts.
     """
     others = tuple(changes for changes in answer.alternatives if changes != answer.changes)
+    known = [(fact.feature, fact.case) for fact in answer.facts] or own
     open_ = tuple(changes for changes in others if not any(protected.get(change.feature) for change in changes))
     return CaseView(
         answer=answer,
         rows=tuple(_row(fact) for fact in answer.facts),
+        values=tuple((title, cell(value)) for title, value in known),
         proof=tuple(proof_lines(answer)),
         others=open_,
         withheld=len(others) - len(open_),
