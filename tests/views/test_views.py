@@ -13,6 +13,7 @@ import pandas as pd
 import pytest
 
 import fewest as fw
+from fewest.closeness import feature_distances
 from fewest.drawing import Bar
 from fewest.errors import DataError, UsageError
 from fewest.explanation import Status
@@ -21,7 +22,7 @@ from fewest.scale import Run, explain_files
 from fewest.views import SORTS, Filter, defused, open_run
 from fewest.views._csv import COLUMNS, as_csv
 from fewest.views._survey import COLUMNS as SURVEYED
-from fewest.views._survey import Survey, tickets
+from fewest.views._survey import Survey, distances, tickets
 from fewest.views._warnings import often
 
 OLD = Path(__file__).parent / "run-format-1"
@@ -139,6 +140,43 @@ def test_points_are_as_far_as_the_changes_say(told: Any) -> None:
         assert point.x == pytest.approx(far)
         assert point.y == answer.margin
         assert point.group.startswith(str(answer.sev))
+
+
+@pytest.mark.parametrize("direction", ["minus", "plus"])
+def test_distances_are_those_the_explainer_measures_by(tmp_path: Path, direction: Any) -> None:
+    """Dates, numbers, levels, groups of columns and missing values; the oracle is `feature_distances`."""
+    random = np.random.default_rng(0)
+    cases = pd.DataFrame(
+        {
+            "day": pd.Timestamp("2026-01-01") + pd.to_timedelta(random.integers(0, 900, 120), "D"),
+            "debt": np.where(random.random(120) < 0.2, np.nan, random.integers(0, 100, 120)),
+            "home": random.choice(["own", "rent"], 120),
+            "own": random.integers(0, 2, 120),
+            "x": random.integers(0, 9, 120),
+            "y": random.integers(0, 9, 120),
+        }
+    ).assign(rent=lambda rows: 1 - rows["own"])
+    cases.to_parquet(tmp_path / "cases.parquet")
+    start = pd.Timestamp("2026-01-01")
+
+    def score(rows: pd.DataFrame) -> np.ndarray:
+        days = (rows["day"] - start) / pd.Timedelta(days=900)
+        parts = days + rows["debt"].fillna(90) / 100 + 0.3 * (rows["home"] == "rent") + 0.3 * rows["rent"]
+        return np.asarray(parts + (rows["x"] + rows["y"]) / 20, dtype=float)
+
+    decision = fw.Decision(score, positive="refused", threshold=1.2)
+    schema = fw.Schema.infer(cases, groups={"flat": ["own", "rent"], "place": ["x", "y"]})
+    goal = {"day": [start], "debt": [5.0], "home": ["own"], "own": [1], "rent": [0], "x": [1], "y": [2]}
+    refs = fw.references.supplied(decision, pd.DataFrame(goal), schema=schema)
+    explainer = fw.Explainer(decision, refs, threads=1, direction=direction)
+    run = explain_files(explainer, tmp_path / "cases.parquet", tmp_path / "run", jobs=1)
+    out = explainer.explain(cases)
+    moved = out.answers.moved
+    steps = feature_distances(schema, out.frame, refs.frame, np.zeros(len(cases), dtype=int))
+    rows = np.flatnonzero(moved.any(axis=1)).tolist()
+    assert moved.any(axis=0).all()
+    far = distances(run, rows)
+    assert [far[row] for row in rows] == pytest.approx((steps * moved).sum(axis=1)[rows].tolist())
 
 
 @pytest.mark.parametrize("column", ["home", "sex"])
