@@ -63,6 +63,8 @@ class Fact:
     after : object
         The value in the explanation: the reference's where it is changed, the case's elsewhere (SEV+: the other way).
     changed : bool
+    name : str
+        The feature's name.
 
     Examples
     --------
@@ -75,6 +77,7 @@ class Fact:
     reference: Any
     after: Any
     changed: bool
+    name: str = ""
 
 
 @dataclass(frozen=True)

@@ -96,6 +96,12 @@ def test_text_from_tables_and_data_stays_text() -> None:
     assert "Kind of work & pay: '<b>none</b>'" in text
 
 
+def test_two_features_of_the_same_label_are_told_apart() -> None:
+    schema = fw.Schema.infer(X).with_("debt", label="Payments").with_("late", label="Payments")
+    refs = fw.references.supplied(DECISION, X.iloc[[1]], schema=schema).sign_off("Me")
+    assert "Debts are high: 80; typical accepted case: 20" in letter(answer(refs), CODES, refs).text
+
+
 def test_ties_that_the_cap_drops_are_listed() -> None:
     """Either of debt and late would do, by the same margin."""
     decision = fw.Decision(lambda rows: 0.3 * (rows["debt"] > 50) + 0.3 * (rows["late"] > 0), positive=1)

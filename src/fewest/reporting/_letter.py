@@ -169,8 +169,8 @@ def _unsigned(answer: Explanation, saved: Saved, schema: Schema) -> list[str]:
     if changed:
         return [f'the reference "{answer.reference}" was changed after it was signed ({", ".join(changed)})']
     now = Cells.of(schema.conform(saved.frame.iloc[[number]], unseen="allow"))
-    signed = {feature.title: now.value(0, feature) for feature in schema.features}
-    if not answer.facts or any(signed.get(fact.feature) != fact.reference for fact in answer.facts):
+    signed = {feature.name: now.value(0, feature) for feature in schema.features}
+    if not answer.facts or any(signed.get(fact.name) != fact.reference for fact in answer.facts):
         return [f'the answer was made with other values of the reference "{answer.reference}" than were signed']
     return []
 
