@@ -10,7 +10,8 @@ from markupsafe import Markup
 
 from fewest import drawing
 from fewest.drawing import CaseRow
-from fewest.explanation import Change, Explanation, Fact, Status, show, show_score, what_is_proved
+from fewest.explanation import Change, Explanation, Fact, Status, show_score, what_is_proved
+from fewest.wording import cell
 
 HEADINGS = ("Feature", "This case", "Typical accepted case", "Would have turned it")
 HEADINGS_PLUS = ("Feature", "This case", "Typical accepted case", "Would have brought it about")
@@ -167,17 +168,6 @@ def _has_cube(answer: Explanation, settings: Mapping[str, Any]) -> bool:
 
 def _row(fact: Fact) -> CaseRow:
     return CaseRow(fact.feature, cell(fact.case), cell(fact.reference), cell(fact.after), fact.changed)
-
-
-def cell(value: Any) -> str:
-    """A value in a table: text without quotes, anything else as in the sentence.
-
-    Examples
-    --------
-    >>> cell("no account"), cell(48.0), cell(None)
-    ('no account', '48', 'missing')
-    """
-    return value if isinstance(value, str) else show(value)
 
 
 def proof_lines(answer: Explanation) -> list[str]:

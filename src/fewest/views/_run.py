@@ -22,7 +22,6 @@ from fewest.trees import Tree
 from fewest.trees.saved import load_tree
 from fewest.views import _survey
 from fewest.views._case import CaseLine, CaseView, case_view
-from fewest.views._csv import COLUMNS as CSV_COLUMNS
 from fewest.views._csv import as_csv
 from fewest.views._groups import GroupLine, group_lines
 from fewest.views._index import Filter, Index
@@ -31,6 +30,10 @@ from fewest.views._survey import Survey, distances
 from fewest.views._warnings import often, protected_used, stopped, unsigned
 
 PAGE = 50
+CSV_COLUMNS = (
+    "row", "status", "sev", "features", "from", "to", "score", "score_after", "margin", "lower_bound", "proved",
+    "reference", "l_inf", "log_density",
+)  # fmt: skip
 
 
 @dataclass(frozen=True, eq=False)
