@@ -219,7 +219,7 @@ def test_a_level_that_looks_like_a_number_is_quoted_as_it_is_in_a_notebook(tmp_p
         assert "<td>48</td>" not in page
         assert "<td>missing</td>" not in page
     assert view.references()[0].rows == (("code", "'missing'"),)
-    assert lines(audit(refs), refs.names[0])[0].value == "'missing'"
+    assert lines(audit(refs.saved()), refs.names[0])[0].value == "'missing'"
 
 
 def test_a_case_shows_all_features_and_withholds_protected_ways(told: Any) -> None:
