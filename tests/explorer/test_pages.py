@@ -103,6 +103,27 @@ def test_a_set_with_a_protected_feature_is_withheld_everywhere(ask: Ask, subject
     assert "months had been" in ask(subject.run).get(f"/decision/{uses[0]}").text
 
 
+def test_a_search_for_what_is_not_there_says_so(ask: Ask, subject: Subject) -> None:
+    browser = ask(subject.run)
+    page = browser.follow(browser.get("/find?q=%3Cb%3Emoths")).text
+    assert "Nothing here is called &#39;&lt;b&gt;moths&#39;. Cases are found by their row, from 0 to 119" in page
+    for known in ("months", "credit", ""):
+        assert "Nothing here is called" not in browser.follow(browser.get(f"/find?q={known}")).text
+
+
+def test_a_run_in_which_nobody_was_refused_says_so_and_shows_everybody(ask: Ask, tmp_path: Path) -> None:
+    decision = fw.Decision(lambda rows: rows["debt"].to_numpy() / 100, positive="bad", threshold=2.0)
+    pd.DataFrame({"debt": [30, 90]}).to_csv(tmp_path / "cases.csv", index=False)
+    refs = fw.references.supplied(decision, {"debt": [20]})
+    run = explain_files(fw.Explainer(decision, refs, threads=1), tmp_path / "cases.csv", tmp_path / "run", jobs=1)
+    browser = ask(run.path)
+    page = browser.get("/population").text
+    assert "Nobody was decided against, so there is nothing to explain." in page
+    assert "Show all that were decided against" not in page
+    assert 'href="/population?status=#cases"' in page
+    assert 'href="/decision/1"' in browser.get("/population?status=").text
+
+
 def test_an_unknown_protected_feature_is_refused(subject: Subject) -> None:
     with pytest.raises(UsageError, match="there is no feature"):
         create_app(subject.run, protected=["month"])
@@ -191,7 +212,7 @@ def test_a_search_leads_to_the_case_or_to_the_feature(ask: Ask, subject: Subject
     assert browser.get("/find?q=95").headers["location"] == "/decision/95"
     assert browser.get("/find?q=credit+amount").headers["location"] == "/population?feature=amount#cases"
     assert browser.get("/find?q=MONTH").headers["location"] == "/population?feature=months#cases"
-    assert browser.get("/find?q=//evil.example").headers["location"] == "/population#cases"
+    assert browser.get("/find?q=//evil.example").headers["location"] == "/population?missed=%2F%2Fevil.example"
 
 
 def test_pages_of_the_list_can_be_turned(ask: Ask, subject: Subject) -> None:
