@@ -94,6 +94,8 @@ class Fact:
     changed : bool
     unit : str or None
         What its numbers count.
+    name : str
+        The feature's name.
 
     Examples
     --------
@@ -107,6 +109,7 @@ class Fact:
     after: Any
     changed: bool
     unit: str | None = None
+    name: str = ""
 
     @property
     def heading(self) -> str:
@@ -233,6 +236,17 @@ class Explanation:
         return card.html()
 
 
+def what_is_proved(answer: Explanation) -> str:
+    """What the proof of an answer says: nothing smaller; with weights nothing cheaper; with a floor nothing credible.
+
+    Examples
+    --------
+    "no smaller set does it", "no cheaper credible set does it"
+    """
+    less = "cheaper" if answer.weighted else "smaller"
+    return f"no {less} set does it" if answer.log_density is None else f"no {less} credible set does it"
+
+
 def proof_line(answer: Explanation) -> str:
     """What was checked and what is proved, in one line; empty where there is no answer."""
     parts = []
@@ -242,8 +256,7 @@ def proof_line(answer: Explanation) -> str:
         )
         parts.append(f"Re-checked on the model ({printable(answer.positive)}: {before}, then {after}).")
     if answer.proof.minimal and answer.status == Status.EXPLAINED:
-        less = "cheaper" if answer.weighted else "smaller"
-        parts.append(f"Proved: no {less} set does it ({answer.proof.strategy}, {answer.proof.nodes:,} nodes).")
+        parts.append(f"Proved: {what_is_proved(answer)} ({answer.proof.strategy}, {answer.proof.nodes:,} nodes).")
     if answer.alternatives:
         count, known = len(answer.alternatives), "" if answer.all_listed else " listed"
         parts.append(f"{count} set{'s' if count != 1 else ''} of this size{known}.")

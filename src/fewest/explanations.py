@@ -132,7 +132,7 @@ class Explanations:
             typical = self._typical.value(max(0, reference), feature)
             goal = goals.value(at, feature) if moved and self.reach is not None else typical
             after = (case if moved else typical) if self.plus else (goal if moved else case)
-            out.append(Fact(feature.title, case, typical, after, moved, feature.unit))
+            out.append(Fact(feature.title, case, typical, after, moved, feature.unit, feature.name))
         return tuple(out)
 
     def turned(self) -> pd.DataFrame:

@@ -146,7 +146,7 @@ def _clipped(row: CaseRow, limits: Limits) -> CaseRow:
 
 def _left_out(changed: int, same: int) -> str:
     counts = ((changed, "changed"), (same, "unchanged"))
-    parts = [f"{count} further {word} features" for count, word in counts if count > 0]
+    parts = [f"{count} further {word} feature{'s' if count != 1 else ''}" for count, word in counts if count > 0]
     return f"Not shown: {' and '.join(parts)}." if parts else ""
 
 

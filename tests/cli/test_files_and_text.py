@@ -1,10 +1,18 @@
+import csv
+import io
+import json
 import sys
 from pathlib import Path
 
+import pandas as pd
 import pytest
 
+import fewest as fw
 from fewest import files
+from fewest.cli._files import write_result
 from fewest.cli._text import clean, progress
+from fewest.explanations import FRAME_COLUMNS
+from fewest.views import defused
 
 
 def test_a_file_appears_whole_with_the_usual_rights(tmp_path: Path) -> None:
@@ -71,3 +79,19 @@ def test_progress_on_a_terminal_is_a_bar_on_stderr(
 
 def test_control_characters_never_reach_the_terminal() -> None:
     assert clean("a\x07b\x1b]0;c\r\n") == "a?b?]0;c?\n"
+
+
+def test_no_cell_of_a_result_as_csv_begins_a_formula(tmp_path: Path) -> None:
+    decision = fw.Decision(lambda rows: rows["=debt"].to_numpy() / 100, positive="bad")
+    refs = fw.references.supplied(decision, {"=debt": [20], "home": ["@own"]}, names=["=cmd|' /C calc'!A0"])
+    cases = pd.DataFrame({"=debt": [90, 80, 10], "home": ["@own"] * 3}, index=["=1+1", "-3", "\tx"])
+    out = fw.Explainer(decision, refs, threads=1).explain(cases)
+    write_result(out, tmp_path / "out.csv", "", "")
+    rows = list(csv.DictReader(io.StringIO((tmp_path / "out.csv").read_bytes().decode(), newline="")))
+    assert not [cell for row in rows for cell in row.values() if cell != defused(cell)]
+    assert [row["case"] for row in rows] == ["'=1+1", "-3", "'\tx"]
+    assert rows[0]["reference"] == "'=cmd|' /C calc'!A0"
+    assert json.loads(rows[0]["features"]) == ["=debt"]
+    assert (json.loads(rows[0]["from"]), json.loads(rows[0]["to"])) == ([90], [20])
+    assert float(rows[0]["margin"]) == out[0].margin
+    assert tuple(rows[0]) == ("case", *FRAME_COLUMNS)

@@ -112,6 +112,16 @@ def test_the_cube_has_an_edge_for_every_single_change() -> None:
     assert "1: a; 2: b; 3: c" in page
 
 
+@pytest.mark.parametrize("k", [1, 2, 3, 4])
+def test_no_line_of_the_cube_crosses_a_word(k: int) -> None:
+    """Words are drawn with 18 pixels at most, on phones; a line may touch neither them nor a sign."""
+    page = str(drawing.cube("abcd"[:k], drawing.corners_of(k, "abcd"[:k])))
+    words = [float(y) for y in re.findall(r'<text x="[^"]*" y="([^"]*)"', page)]
+    lines = [(float(top), float(end)) for top, end in re.findall(r'<line [^>]*y1="([^"]*)" [^>]*y2="([^"]*)"', page)]
+    assert len(lines) == k * 2 ** (k - 1)
+    assert not [(line, y) for line in lines for y in words if line[0] < y + 5 and line[1] > y - 18]
+
+
 def test_a_corner_that_turns_earlier_is_drawn_as_it_is() -> None:
     """The drawing shows what it is told, not what a proof would say."""
     corners = drawing.corners_of(2, ("a", "b")) | {frozenset({0}): Corner(("a",), True)}

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -64,6 +66,16 @@ def test_runs_without_a_case_in_common_say_so(subject: Subject, tmp_path: Path) 
     found = compare(Run.open(subject.run), Run.open(tmp_path / "run"))
     assert found.matched == 0
     assert "no case in common" in found.sentence
+
+
+def test_two_runs_of_the_same_title_are_told_apart_by_their_folders(ask: Any, subject: Subject, tmp_path: Path) -> None:
+    for place in ("may/run", "june/run"):
+        shutil.copytree(subject.run, tmp_path / place)
+    page = ask(tmp_path / "may/run", other=tmp_path / "june/run").get("/compare").text
+    assert "First run: <strong>may/run</strong> (Loans of the north)." in page
+    assert "Second run: <strong>june/run</strong> (Loans of the north)." in page
+    headings = re.findall(r'<th scope="col">([^<]*)</th>', page.partition('aria-label="Figures"')[2])[:3]
+    assert headings == ["figure", "first run", "second run"]
 
 
 def test_a_changed_decision_is_noticed(subject: Subject, tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 import pytest
 
 pytest.importorskip("starlette", reason='pip install "fewest[explore]"')
@@ -19,10 +20,11 @@ pytest.importorskip("pyarrow", reason='pip install "fewest[scale]"')
 
 from explorer_runs import PAYLOADS, Subject, people, problems_of
 
+import fewest as fw
 from fewest.errors import DataError, UsageError
 from fewest.explorer import Live, create_app
 from fewest.explorer._site import static_files
-from fewest.scale import Run
+from fewest.scale import Run, explain_files
 
 PAGES = ("/", "/population", "/decision/2", "/references", "/compare", "/tree")
 Ask = Callable[..., Any]
@@ -63,6 +65,24 @@ def test_every_state_is_drawn(ask: Ask, states: States, state: str, said: str) -
     assert said in answer.text
 
 
+@pytest.mark.parametrize("kept", [True, False])
+def test_a_case_compared_with_none_of_several_references_shows_its_own_facts(
+    ask: Ask, tmp_path: Path, kept: bool
+) -> None:
+    decision = fw.Decision(lambda rows: rows["debt"].to_numpy() / 100 + rows["fixed"].to_numpy(), positive="bad")
+    refs = fw.references.supplied(decision, {"debt": [20, 10], "home": ["own", "rent"], "fixed": [0, 0]})
+    cases = pd.DataFrame({"debt": [30, 90, 90], "home": ["rent", "own", "rent"], "fixed": [0, 0, 1]})
+    cases.to_csv(tmp_path / "cases.csv", index=False)
+    explainer = fw.Explainer(decision, refs, threads=1, constraints=fw.Constraints(fw.Immutable("fixed")))
+    run = explain_files(explainer, tmp_path / "cases.csv", tmp_path / "run", jobs=1, keep_cases=kept)
+    assert run.table()["status"].tolist() == ["ALREADY_NEGATIVE", "EXPLAINED", "UNREACHABLE"]
+    assert run.table()["reference"][0] is None
+    for row in (0, 2):
+        page = ask(run.path).get(f"/decision/{row}").text
+        assert ("The run did not keep the cases" in page) is not kept
+        assert ('<th scope="row">home</th><td>rent</td>' in page) is kept
+
+
 @pytest.mark.parametrize("state", ["UNREACHABLE", "NOT_CREDIBLE", "BUDGET"])
 def test_the_population_lists_cases_of_every_state(ask: Ask, states: States, state: str) -> None:
     run, rows = states
@@ -81,6 +101,27 @@ def test_a_set_with_a_protected_feature_is_withheld_everywhere(ask: Ask, subject
     assert "months had been" not in page
     assert "withheld: uses a protected feature" in browser.get("/population?feature=months").text
     assert "months had been" in ask(subject.run).get(f"/decision/{uses[0]}").text
+
+
+def test_a_search_for_what_is_not_there_says_so(ask: Ask, subject: Subject) -> None:
+    browser = ask(subject.run)
+    page = browser.follow(browser.get("/find?q=%3Cb%3Emoths")).text
+    assert "Nothing here is called &#39;&lt;b&gt;moths&#39;. Cases are found by their row, from 0 to 119" in page
+    for known in ("months", "credit", ""):
+        assert "Nothing here is called" not in browser.follow(browser.get(f"/find?q={known}")).text
+
+
+def test_a_run_in_which_nobody_was_refused_says_so_and_shows_everybody(ask: Ask, tmp_path: Path) -> None:
+    decision = fw.Decision(lambda rows: rows["debt"].to_numpy() / 100, positive="bad", threshold=2.0)
+    pd.DataFrame({"debt": [30, 90]}).to_csv(tmp_path / "cases.csv", index=False)
+    refs = fw.references.supplied(decision, {"debt": [20]})
+    run = explain_files(fw.Explainer(decision, refs, threads=1), tmp_path / "cases.csv", tmp_path / "run", jobs=1)
+    browser = ask(run.path)
+    page = browser.get("/population").text
+    assert "Nobody was decided against, so there is nothing to explain." in page
+    assert "Show all that were decided against" not in page
+    assert 'href="/population?status=#cases"' in page
+    assert 'href="/decision/1"' in browser.get("/population?status=").text
 
 
 def test_an_unknown_protected_feature_is_refused(subject: Subject) -> None:
@@ -171,7 +212,7 @@ def test_a_search_leads_to_the_case_or_to_the_feature(ask: Ask, subject: Subject
     assert browser.get("/find?q=95").headers["location"] == "/decision/95"
     assert browser.get("/find?q=credit+amount").headers["location"] == "/population?feature=amount#cases"
     assert browser.get("/find?q=MONTH").headers["location"] == "/population?feature=months#cases"
-    assert browser.get("/find?q=//evil.example").headers["location"] == "/population#cases"
+    assert browser.get("/find?q=//evil.example").headers["location"] == "/population?missed=%2F%2Fevil.example"
 
 
 def test_pages_of_the_list_can_be_turned(ask: Ask, subject: Subject) -> None:

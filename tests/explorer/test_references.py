@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -14,15 +15,18 @@ import pytest
 pytest.importorskip("starlette", reason='pip install "fewest[explore]"')
 pytest.importorskip("uvicorn", reason='pip install "fewest[explore]"')
 pytest.importorskip("pyarrow", reason='pip install "fewest[scale]"')
-
+from explorer_runs import doctor
 
 from fewest.errors import DataError, UsageError
-from fewest.explorer import Live
+from fewest.explorer import Live, _live
+from fewest.explorer._explored import Explored
 from fewest.explorer._fields import fields, read_form
 from fewest.explorer._history import add, changes, edited, find, versions
+from fewest.explorer._site import Site
 from fewest.references.saved import read_saved
 from fewest.scale import Run
 from fewest.schema import Feature, Schema
+from fewest.views import open_run
 
 Ask = Callable[..., Any]
 AMOUNT, AGE = "f0", "f2"
@@ -128,6 +132,46 @@ def test_a_preview_counts_what_the_edit_changes(ask: Ask, own_run: Path, live_of
         int(number) for number in re.findall(r"\d+", page.partition("decided against, ")[2].partition("possible.")[0])
     ]
     assert sum(told) == different > 0
+
+
+def test_a_preview_calls_nothing_impossible_that_was_not_searched_to_the_end(
+    ask: Ask, own_run: Path, live_of: Callable[[Path], Live], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(_live, "PREVIEW_SECONDS", 1e-9)
+    live = live_of(own_run)
+    count = Run.open(own_run).table()["status"].ne("ALREADY_NEGATIVE").sum()
+    slow = replace(live, explainer=live.explainer.with_(structure="opaque"))
+    page = ask(own_run, live=slow).post("/references/preview", form(**{AMOUNT: "5000"})).text
+    assert "0 would get another explanation; 0 would become impossible, and 0 possible." in page
+    assert f"Of {count} nothing can be said" in page
+    assert "Not known: " in page
+    assert "Impossible now" not in page
+
+
+def test_a_preview_says_nothing_of_cases_that_the_run_did_not_finish(
+    ask: Ask, states: tuple[Path, dict[str, int]], live_of: Callable[[Path], Live], tmp_path: Path
+) -> None:
+    run, rows = Path(shutil.copytree(states[0], tmp_path / "run")), states[1]
+    page = ask(run, live=live_of(run)).post("/references/preview", form(**{AMOUNT: "5000"})).text
+    assert "Of 2 nothing can be said" in page
+    shown = page.partition("Not known: ")[2].partition("</p>")[0]
+    assert f"case {rows['BUDGET']}<" in shown
+    assert f"case {rows['NOTHING']}<" in shown
+
+
+def test_a_preview_of_a_run_with_a_floor_compares_like_with_like(
+    ask: Ask, own_run: Path, live_of: Callable[[Path], Live]
+) -> None:
+    """A floor that forbids nearly everything: the run's answers are others than those without it."""
+    explained = Run.open(own_run).table().query("status == 'EXPLAINED'")["row"].tolist()
+    doctor(own_run, {row: {"status": "NOT_CREDIBLE", "sev": None} for row in explained})
+    manifest = json.loads((own_run / "manifest.json").read_text())
+    manifest["settings"]["credibility"] = {"name": "mixture", "floor": -3.0, "quantile": 0.05, "sha256": ""}
+    (own_run / "manifest.json").write_text(json.dumps(manifest))
+    explored = Explored(open_run(own_run), Site("a run"), live=live_of(own_run))
+    same = explored.effect(read_saved(own_run / "references.json"))
+    assert (same.changed, same.lost, same.gained, same.unknown) == ((), (), (), ())
+    assert "Without the run's floor on both sides: of " in str(same)
 
 
 def test_a_reference_the_model_decides_against_is_refused(

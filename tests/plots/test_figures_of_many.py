@@ -64,6 +64,19 @@ def test_frequencies_are_those_of_the_answers(out: fw.Explanations) -> None:
         assert line.cases == out.answers.moved[:, out.schema.index(str(line.feature))].sum()
 
 
+def test_frequencies_of_several_stand_side_by_side_under_their_labels(out: fw.Explanations) -> None:
+    one, both = (FeatureFrequencyDisplay.from_explanations(given, most=3) for given in (out, {"one": out, "two": out}))
+    for label in ("one", "two"):
+        own = both.table[both.table["label"] == label].reset_index(drop=True)
+        pd.testing.assert_frame_equal(own.drop(columns="label"), one.table.drop(columns="label"))
+    ax = both.plot().ax_
+    assert [len(bars.patches) for bars in ax.containers] == [3, 3]
+    assert [text.get_text() for text in ax.get_legend().get_texts()] == ["one", "two"]
+    assert [tick.get_text() for tick in ax.get_yticklabels()] == one.table["feature"].tolist()
+    with pytest.raises(UsageError, match="there are no explanations"):
+        FeatureFrequencyDisplay.from_explanations({})
+
+
 def test_bars_can_be_told_apart_without_colour(out: fw.Explanations) -> None:
     ax = SevDistributionDisplay.from_explanations({"one": out, "two": out}).plot().ax_
     looks = {(bar.get_hatch(), bar.get_facecolor()) for bars in ax.containers for bar in bars.patches}

@@ -81,8 +81,18 @@ def test_cubes_that_cannot_be_drawn_are_refused(decision: fw.Decision, out: fw.E
     many = fw.Decision(lambda frame: frame.sum(axis=1).to_numpy(), threshold=0.0, positive=True)
     refs = fw.references.single(many, wide, wide.sum(axis=1).to_numpy() > 0, on_positive="allow")
     explained = fw.Explainer(many, refs, threads=1).explain(wide)
-    with pytest.raises(UsageError, match="at most 5"):
-        HypercubeDisplay.from_explanations(explained, int(np.flatnonzero(explained.answers.moved.any(axis=1))[0]))
+    row = int(np.flatnonzero(explained.answers.moved.any(axis=1))[0])
+    moved = [name for name, took in zip("abcdefg", explained.answers.moved[row], strict=True) if took]
+    with pytest.raises(UsageError, match=rf'at most 5, those of the answer among them: features=\["{moved[0]}"'):
+        HypercubeDisplay.from_explanations(explained, row, list("abcdefg"))
+    display = HypercubeDisplay.from_explanations(explained, row)
+    assert display.features == tuple(moved)
+    assert len(display.table) == 2 ** len(moved)
+    held = fw.Decision(lambda frame: (frame != 0).any(axis=1).to_numpy(dtype=float), positive=True)
+    ones = pd.DataFrame(np.ones((1, 6)), columns=list("abcdef"))
+    all_six = fw.Explainer(held, fw.references.supplied(held, ones * 0), threads=1).explain(ones)
+    with pytest.raises(UsageError, match="choose a case whose answer changes at most 5 features"):
+        HypercubeDisplay.from_explanations(all_six, 0)
     plus = fw.Explainer(decision, out.references, direction="plus", threads=1).explain(out.frame)
     with pytest.raises(UsageError, match="SEV-"):
         HypercubeDisplay.from_explanations(plus, 0)

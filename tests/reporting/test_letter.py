@@ -107,33 +107,39 @@ def test_ties_that_the_cap_drops_are_listed() -> None:
     assert "Left out" not in letter(answer(refs), CODES, refs).text
 
 
-REFUSED: dict[str, tuple[dict[str, Any], str]] = {
-    "not explained": ({"status": fw.Status.BUDGET}, "the case is BUDGET, not EXPLAINED"),
-    "not verified": ({"proof": replace(answer().proof, verified=False)}, "was not re-checked on the model"),
-    "not proved": ({"proof": replace(answer().proof, minimal=False)}, "not proved to be the smallest"),
-    "plus": ({"plus": True}, "SEV+"),
-    "cut": ({"all_listed": False}, "not all smallest sets are listed"),
-    "not listed": ({"alternatives": (), "all_listed": False}, "not all smallest sets are listed"),
-    "foreign reference": ({"reference": "r9"}, 'there is no reference "r9"'),
-    "facts unknown": ({"facts": ()}, "other values of the reference"),
+AGAIN = "`fewest explain DATA --model FILE --references FILE --alternatives 1000 --out RUN`"
+REFUSED: dict[str, tuple[dict[str, Any], str, str]] = {
+    "not explained": (
+        {"status": fw.Status.BUDGET}, "the case is BUDGET, not EXPLAINED", "choose a case that is EXPLAINED"
+    ),
+    "not verified": ({"proof": replace(answer().proof, verified=False)}, "was not re-checked on the model", AGAIN),
+    "not proved": ({"proof": replace(answer().proof, minimal=False)}, "not proved to be the smallest", AGAIN),
+    "plus": ({"plus": True}, "SEV+", AGAIN),
+    "cut": ({"all_listed": False}, "not all smallest sets are listed", AGAIN),
+    "not listed": ({"alternatives": (), "all_listed": False}, "not all smallest sets are listed", AGAIN),
+    "foreign reference": ({"reference": "r9"}, 'there is no reference "r9"', AGAIN),
+    "facts unknown": ({"facts": ()}, "other values of the reference", AGAIN),
     "other values": (
-        {"facts": (replace(answer().facts[0], reference=21), *answer().facts[1:])}, "other values of the reference"
+        {"facts": (replace(answer().facts[0], reference=21), *answer().facts[1:])}, "other values of the reference",
+        AGAIN,
     ),
 }  # fmt: skip
 
 
 @pytest.mark.parametrize("case", REFUSED)
 def test_an_answer_that_cannot_bear_a_letter_is_refused(case: str) -> None:
-    change, why = REFUSED[case]
+    change, why, do = REFUSED[case]
     with pytest.raises(LetterError, match=re.escape(why)) as caught:
         letter(answer(**change), CODES, SIGNED)
     assert any(why in one for one in caught.value.why)
+    assert do in str(caught.value.do)
     assert caught.value.exit_code == 5
 
 
 def test_an_unsigned_reference_is_refused() -> None:
-    with pytest.raises(LetterError, match='the reference "r1" is not signed off'):
+    with pytest.raises(LetterError, match='the reference "r1" is not signed off') as caught:
         letter(answer(PLAIN), CODES, PLAIN)
+    assert caught.value.do == "sign it: `fewest references sign FILE --by NAME`, or `references.sign_off(NAME)`"
 
 
 def test_a_reference_that_was_changed_after_it_was_signed_is_refused() -> None:
@@ -170,8 +176,9 @@ def test_a_misspelt_protected_feature_is_refused() -> None:
 
 def test_a_reason_without_a_code_is_refused() -> None:
     few = Codes.of([Code("debt", "up", "R01", "x"), Code("late", "any", "R02", "y")])
-    with pytest.raises(LetterError, match='"debt" has no code'):
+    with pytest.raises(LetterError, match='"debt" has no code') as caught:
         letter(answer(), few, SIGNED)
+    assert caught.value.do == 'add a line to the table of codes: debt,any,CODE,"What to say"'
 
 
 def test_all_that_stands_against_a_letter_is_named_at_once() -> None:
@@ -179,6 +186,8 @@ def test_all_that_stands_against_a_letter_is_named_at_once() -> None:
     with pytest.raises(LetterError) as caught:
         letter(answer(PLAIN, proof=proof), CODES, PLAIN, protected=["debt"])
     assert len(caught.value.why) == 4
+    for said in (AGAIN, "`fewest references sign FILE --by NAME`", "--immutable debt"):
+        assert str(caught.value.do).count(said) == 1
 
 
 def test_protecting_nothing_is_caught() -> None:

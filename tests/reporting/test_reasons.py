@@ -108,13 +108,16 @@ def test_weighing_one_set_alone_is_caught(monkeypatch: pytest.MonkeyPatch) -> No
     assert any(differences(seed, reasons(explained(seed))[0]) for seed in SEEDS)  # type: ignore[arg-type]
 
 
-def additive() -> Explanations:
+def additive(labels: dict[str, str] | None = None) -> Explanations:
     """Any two of four equal debts turn the decision, together with the one that is always needed."""
     names = ["a", "b", "c", "d", "must"]
     weight = np.array([1.0, 1.0, 1.0, 1.0, 5.0])
     decision = fw.Decision(lambda rows: rows.to_numpy(dtype=float) @ weight, threshold=2.5, positive=1)
-    refs = fw.references.supplied(decision, pd.DataFrame([[0] * 5], columns=names))
-    case = pd.DataFrame([[1] * 5], columns=names)
+    goal, case = (pd.DataFrame([[value] * 5], columns=names) for value in (0, 1))
+    schema = fw.Schema.infer(goal)
+    for name, label in (labels or {}).items():
+        schema = schema.with_(name, label=label)
+    refs = fw.references.supplied(decision, goal, schema=schema)
     return fw.Explainer(decision, refs, threads=1).explain(case, alternatives=ASKED)
 
 
@@ -136,6 +139,11 @@ def test_without_a_model_reasons_come_by_the_share_of_sets() -> None:
     (found,) = reasons(additive()[0], at_most=2)
     assert [(reason.feature, reason.effect) for reason in found.given] == [("must", None), ("a", None)]
     assert [reason.feature for reason in found.tied] == ["b", "c", "d"]
+
+
+def test_without_a_model_equal_reasons_keep_the_order_of_the_columns_whatever_their_labels() -> None:
+    (found,) = reasons(additive({"a": "d", "b": "c", "c": "b", "d": "a"})[0])
+    assert [reason.feature for reason in (*found.given, *found.left_out)] == ["must", "a", "b", "c", "d"]
 
 
 @pytest.mark.parametrize(

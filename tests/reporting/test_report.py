@@ -168,3 +168,24 @@ def test_a_feature_in_nearly_all_explanations_is_pointed_out() -> None:
 @pytest.mark.parametrize(("share", "text"), [(1.0, "100 %"), (0.0, "0 %"), (0.996, "99.6 %"), (0.004, "0.4 %")])
 def test_percent_never_rounds_to_all_or_nothing(share: float, text: str) -> None:
     assert percent(share) == text
+
+
+def test_with_weights_the_least_cost_is_proved_and_not_the_smallest_set() -> None:
+    """Three features that cost 1 each, or one that costs 5: the answer has as many features as it costs."""
+
+    def score(rows: pd.DataFrame) -> np.ndarray:
+        cheap = (rows[["a", "b", "c"]].to_numpy() > 0).any(axis=1)
+        return np.asarray(cheap & (rows["dear"].to_numpy() > 0), dtype=float)
+
+    decision = fw.Decision(score, positive=1)
+    refs = fw.references.supplied(decision, {"a": [0], "b": [0], "c": [0], "dear": [0]})
+    case = {"a": [1], "b": [1], "c": [1], "dear": [1]}
+    out = fw.Explainer(decision, refs, weights={"dear": 5}, threads=1).explain(case)
+    assert out[0].cost == out[0].sev == 3
+    page = html(out)
+    assert "no smaller set" not in page
+    assert "the smallest set was found" not in page
+    assert "proved: no cheaper set does it" in page
+    plain = html(fw.Explainer(decision, refs, threads=1).explain(case))
+    assert "proved: no smaller set does it" in plain
+    assert "the smallest set was found, proved" in plain

@@ -11,6 +11,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from payloads import STORABLE, escapes
 
@@ -134,6 +135,21 @@ def test_other_questions_are_answered_in_their_own_words(make: Any, choices: dic
         assert "Would have brought it about" in page
     else:
         assert "no cheaper set does it" in page
+        assert "the cheapest set was found" in page
+        assert "no smaller" not in page
+        assert "smallest set" not in page
+
+
+def test_with_a_floor_only_credible_sets_are_proved_not_to_do_it(make: Any) -> None:
+    known = make(n=60)
+    decision, schema = known.explainer.decision, known.explainer.schema
+    floor = fw.credibility.supplied(
+        decision, known.cases, ["no"] * 60, lambda rows: np.zeros(len(rows)), floor=0.05, schema=schema
+    )
+    page = report(make(n=60, choices={"credibility": floor}).view)
+    assert "proved: no smaller credible set does it" in page
+    assert "no smaller credible set of features does it" in page
+    assert "no smaller set" not in page
 
 
 def test_runs_without_cases_and_of_the_first_format_have_a_report(make: Any) -> None:

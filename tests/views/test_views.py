@@ -13,15 +13,19 @@ import pandas as pd
 import pytest
 
 import fewest as fw
+from fewest.closeness import feature_distances
 from fewest.drawing import Bar
 from fewest.errors import DataError, UsageError
 from fewest.explanation import Status
+from fewest.references.audit import audit
 from fewest.references.saved import read_saved
+from fewest.reporting import html
+from fewest.reporting._audit import lines
 from fewest.scale import Run, explain_files
-from fewest.views import SORTS, Filter, defused, open_run
-from fewest.views._csv import COLUMNS, as_csv
+from fewest.views import SORTS, Filter, as_csv, defused, open_run, report
+from fewest.views._run import CSV_COLUMNS
 from fewest.views._survey import COLUMNS as SURVEYED
-from fewest.views._survey import Survey, tickets
+from fewest.views._survey import Survey, distances, tickets
 from fewest.views._warnings import often
 
 OLD = Path(__file__).parent / "run-format-1"
@@ -141,6 +145,43 @@ def test_points_are_as_far_as_the_changes_say(told: Any) -> None:
         assert point.group.startswith(str(answer.sev))
 
 
+@pytest.mark.parametrize("direction", ["minus", "plus"])
+def test_distances_are_those_the_explainer_measures_by(tmp_path: Path, direction: Any) -> None:
+    """Dates, numbers, levels, groups of columns and missing values; the oracle is `feature_distances`."""
+    random = np.random.default_rng(0)
+    cases = pd.DataFrame(
+        {
+            "day": pd.Timestamp("2026-01-01") + pd.to_timedelta(random.integers(0, 900, 120), "D"),
+            "debt": np.where(random.random(120) < 0.2, np.nan, random.integers(0, 100, 120)),
+            "home": random.choice(["own", "rent"], 120),
+            "own": random.integers(0, 2, 120),
+            "x": random.integers(0, 9, 120),
+            "y": random.integers(0, 9, 120),
+        }
+    ).assign(rent=lambda rows: 1 - rows["own"])
+    cases.to_parquet(tmp_path / "cases.parquet")
+    start = pd.Timestamp("2026-01-01")
+
+    def score(rows: pd.DataFrame) -> np.ndarray:
+        days = (rows["day"] - start) / pd.Timedelta(days=900)
+        parts = days + rows["debt"].fillna(90) / 100 + 0.3 * (rows["home"] == "rent") + 0.3 * rows["rent"]
+        return np.asarray(parts + (rows["x"] + rows["y"]) / 20, dtype=float)
+
+    decision = fw.Decision(score, positive="refused", threshold=1.2)
+    schema = fw.Schema.infer(cases, groups={"flat": ["own", "rent"], "place": ["x", "y"]})
+    goal = {"day": [start], "debt": [5.0], "home": ["own"], "own": [1], "rent": [0], "x": [1], "y": [2]}
+    refs = fw.references.supplied(decision, pd.DataFrame(goal), schema=schema)
+    explainer = fw.Explainer(decision, refs, threads=1, direction=direction)
+    run = explain_files(explainer, tmp_path / "cases.parquet", tmp_path / "run", jobs=1)
+    out = explainer.explain(cases)
+    moved = out.answers.moved
+    steps = feature_distances(schema, out.frame, refs.frame, np.zeros(len(cases), dtype=int))
+    rows = np.flatnonzero(moved.any(axis=1)).tolist()
+    assert moved.any(axis=0).all()
+    far = distances(run, rows)
+    assert [far[row] for row in rows] == pytest.approx((steps * moved).sum(axis=1)[rows].tolist())
+
+
 @pytest.mark.parametrize("column", ["home", "sex"])
 def test_groups_are_those_of_a_plain_count(told: Any, column: str) -> None:
     table = told.view.run.table()
@@ -162,6 +203,23 @@ def test_numbers_are_grouped_by_quarters_and_nobody_is_lost(told: Any) -> None:
     assert lines[0].name.startswith("up to ")
     with pytest.raises(UsageError, match="no feature"):
         told.view.groups("<script>")
+
+
+def test_a_level_that_looks_like_a_number_is_quoted_as_it_is_in_a_notebook(tmp_path: Path) -> None:
+    decision = fw.Decision(lambda rows: (rows["code"] == "48").to_numpy(dtype=float), positive="bad")
+    refs = fw.references.supplied(decision, {"code": ["missing"]}, X=pd.DataFrame({"code": ["48", "missing"]}))
+    cases = pd.DataFrame({"code": ["48"]})
+    cases.to_parquet(tmp_path / "cases.parquet")
+    explainer = fw.Explainer(decision, refs, threads=1)
+    out = explainer.explain(cases)
+    view = open_run(explain_files(explainer, tmp_path / "cases.parquet", tmp_path / "run", jobs=1).path)
+    for page in (out[0]._repr_html_(), html(out), report(view), str(view.case(0).table())):
+        assert "&#39;48&#39;" in page.partition("<table")[2]
+        assert "&#39;missing&#39;" in page.partition("<table")[2]
+        assert "<td>48</td>" not in page
+        assert "<td>missing</td>" not in page
+    assert view.references()[0].rows == (("code", "'missing'"),)
+    assert lines(audit(refs.saved()), refs.names[0])[0].value == "'missing'"
 
 
 def test_a_case_shows_all_features_and_withholds_protected_ways(told: Any) -> None:
@@ -258,7 +316,7 @@ def test_csv_parsed_back_holds_the_answers(told: Any) -> None:
     text = told.view.csv().decode()
     rows = list(csv.DictReader(io.StringIO(text)))
     table = told.view.run.table()
-    assert tuple(rows[0]) == COLUMNS
+    assert tuple(rows[0]) == CSV_COLUMNS
     assert len(rows) == len(table)
     for row, known in zip(rows, table.to_dict("records"), strict=True):
         assert int(row["row"]) == known["row"]
@@ -278,7 +336,7 @@ def test_no_cell_of_a_hostile_run_begins_a_formula(hostile: Path) -> None:
     cells = [cell for row in csv.reader(io.StringIO(text)) for cell in row]
     assert not [cell for cell in cells if cell != defused(cell)]
     table = pd.DataFrame({"row": [1], "margin": [-0.25], "reference": ["=cmd()"], "features": [["=a"]]})
-    assert as_csv(table, header=False) == b'1,"[""=a""]",-0.25,\'=cmd()\n'
+    assert as_csv(table, header=False) == b'1,-0.25,\'=cmd(),"[""=a""]"\n'
 
 
 def test_a_run_without_cases_shows_what_changed(make: Any) -> None:

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import pandas as pd
 
@@ -74,12 +72,9 @@ def write_result(explanations: Explanations, path: Path, title: str, verb: str) 
 
 
 def as_csv(explanations: Explanations) -> str:
-    """The table of answers as CSV; lists are JSON inside their cells."""
+    """The table of answers as CSV that is safe to open in a spreadsheet; lists are JSON inside their cells."""
+    from fewest import views
+
     table = explanations.to_frame()
-    for column in ("features", "from", "to"):
-        table[column] = [_as_json(cell) for cell in table[column]]
-    return str(table.to_csv(index_label="case", lineterminator="\n"))
-
-
-def _as_json(values: Sequence[Any]) -> str:
-    return json.dumps(list(values), default=str, ensure_ascii=False)
+    table.insert(0, "case", table.index)
+    return views.as_csv(table).decode()

@@ -12,6 +12,7 @@ from fewest.drawing._text import fill, joined, twin
 from fewest.wording import clip
 
 WIDTH, LEVEL, MOST = 640, 78, 4
+SIGN, UNDER = 10, 34  # half a corner's sign; from a corner down to below its words
 Corners = Mapping[frozenset[int], "Corner"]
 
 
@@ -130,12 +131,12 @@ def _places(corners: Corners) -> dict[frozenset[int], tuple[float, float]]:
 
 
 def _edges(places: Mapping[frozenset[int], tuple[float, float]]) -> Iterable[Markup]:
+    """Lines from below the words of a corner to the sign of the next: none crosses a word."""
     for below, (x, y) in places.items():
         for above, (to_x, to_y) in places.items():
             if len(above) == len(below) + 1 and below < above:
-                yield fill(
-                    '<line class="fw-edge" x1="{a}" y1="{b}" x2="{c}" y2="{d}"></line>', a=x, b=y, c=to_x, d=to_y
-                )
+                ends = {"a": x, "b": y + UNDER, "c": to_x, "d": to_y - SIGN}
+                yield fill('<line class="fw-edge" x1="{a}" y1="{b}" x2="{c}" y2="{d}"></line>', **ends)
 
 
 def _node(subset: frozenset[int], corner: Corner, place: tuple[float, float], bottom: str) -> Markup:

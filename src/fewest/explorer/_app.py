@@ -100,7 +100,11 @@ def _run_routes(explored: Explored) -> list[Route]:
         page = query.get("page", "1")
         choice = _population.Choice.read(query)
         shown = charts() | _population.context(view, choice, int(page) if is_row(page) else 1, query.get("by", ""))
-        return site.page("population.html.j2", "Population", "Population", QUESTIONS["Population"], **shown)
+        missed = query.get("missed", "")
+        return site.page(
+            "population.html.j2", "Population", "Population", QUESTIONS["Population"],
+            notices=[_population.not_found(view, missed)] if missed else [], **shown,
+        )  # fmt: skip
 
     async def cases(request: Request) -> Response:
         choice = _population.Choice.read(request.query_params)
@@ -111,7 +115,7 @@ def _run_routes(explored: Explored) -> list[Route]:
 
     async def compare(_: Request) -> Response:
         both = explored.comparison
-        names = [view.title, "" if explored.other is None else explored.other.title]
+        names = () if explored.other is None else _compare.called(explored.run, explored.other.run)
         own = () if both else _compare.own_figures(explored.run)
         return site.page(
             "compare.html.j2", "Compare", "Compare", QUESTIONS["Compare"], compared=both, names=names, figures=own
@@ -167,7 +171,7 @@ def _case_routes(explored: Explored) -> list[Route]:
         drawn = _tree.draw(run, explored.case(chosen), answer)
         return site.page(
             "tree.html.j2", "Tree", "Tree", QUESTIONS["Tree"], row=chosen, svg=drawn.svg, words=drawn.words,
-            path=drawn.path, why=drawn.why, front=_tree.front(run),
+            path=drawn.path, why=drawn.why, fits=drawn.fits, front=_tree.front(run),
             sentence="" if case.protected else f"Case {chosen}: {case.sentence}",
         )  # fmt: skip
 
@@ -193,7 +197,7 @@ async def _one_by_one(parts: Iterator[bytes]) -> AsyncIterator[bytes]:
 
 
 def _place(explored: Explored, text: str) -> str:
-    """Where a search leads: to a case by its number, to the cases that change a feature, or to the list."""
+    """Where a search leads: to a case by its number, to the cases that change a feature, or to what was not found."""
     if is_row(text):
         return f"/decision/{int(text)}"
     titles = explored.view.titles
@@ -203,7 +207,7 @@ def _place(explored: Explored, text: str) -> str:
     for name, title in titles.items():
         if text and text.casefold() in title.casefold():
             return f"/population?{urlencode({'feature': name})}#cases"
-    return "/population#cases"
+    return f"/population?{urlencode({'missed': text})}" if text else "/population#cases"
 
 
 def _tried(explored: Explored, row: int, request: Request) -> dict[str, Any]:

@@ -115,6 +115,15 @@ def compare(first: Run, second: Run) -> Comparison:
     )
 
 
+def called(first: Run, second: Run) -> tuple[tuple[str, str], tuple[str, str]]:
+    """What two runs are called: the end of each folder's path that tells it from the other, and its title."""
+    ours, theirs = (run.path.resolve().parts for run in (first, second))
+    short = next((k for k in range(1, min(len(ours), len(theirs))) if ours[-k] != theirs[-k]), 1)
+    titles = (str(run.manifest.get("about", {}).get("title") or "") for run in (first, second))
+    folders = ("/".join(parts[-short:]) for parts in (ours, theirs))
+    return tuple(zip(folders, titles, strict=True))  # type: ignore[return-value]
+
+
 def _read(run: Run) -> pd.DataFrame:
     """The few columns that are compared, part by part: the rest of a large run does not stay in memory."""
     return pd.concat(list(run.tables(KEPT)), ignore_index=True)

@@ -175,15 +175,17 @@ def _proof(case: CaseView) -> list[Line]:
 
 
 def _is_plain(case: CaseView) -> bool:
-    return bool(case.rows) and (bool(case.protected) or case.answer.status == Status.ALREADY_NEGATIVE)
+    """Whether the facts are shown without what would have turned it: withheld, accepted, or compared with nobody."""
+    alone = not case.rows or bool(case.protected) or case.answer.status == Status.ALREADY_NEGATIVE
+    return bool(case.values) and alone
 
 
 def _plain(case: CaseView) -> Plain:
-    """The case alone where it was accepted; beside the typical one where what would have turned it is withheld."""
+    """The case alone, or beside the typical one where what would have turned it is withheld."""
     if case.protected:
         rows = tuple((row.feature, row.case, row.reference) for row in case.rows)
         return Plain(("Feature", "This case", "Typical accepted case"), rows)
-    return Plain(("Feature", "This case"), tuple((row.feature, row.case) for row in case.rows))
+    return Plain(("Feature", "This case"), case.values)
 
 
 def _ways_note(answer: Explanation, listed: int, others: int) -> str:

@@ -12,10 +12,9 @@ import pandas as pd
 from fewest.errors import DataError
 from fewest.explorer._compare import Comparison, compare
 from fewest.explorer._forms import NotThereError
-from fewest.explorer._live import MOST_CASES, Effect, Live, shape
+from fewest.explorer._live import MOST_CASES, Effect, Live
 from fewest.explorer._site import Site
 from fewest.references.saved import Saved
-from fewest.scale.kept import read_one
 from fewest.scale.reading import Run
 from fewest.views import CaseView, Filter, RunView
 
@@ -61,18 +60,18 @@ class Explored:
 
     def view_of(self, row: int) -> CaseView:
         """Everything that is known of one case."""
-        if not 0 <= row < self.run.rows:
-            raise NotThereError(f"there is no case {row}", do=f"cases go from 0 to {self.run.rows - 1:,}")
+        self._check(row)
         return self.view.case(row)
 
     def case(self, row: int) -> pd.DataFrame | None:
         """The case itself, a table of one row; None where the run did not keep its cases."""
-        for part in self.run.manifest["parts"]:
-            place = row - int(part["first"])
-            if 0 <= place < part["rows"] and "cases" in part:
-                values = read_one(self.run.file(part["cases"]["name"]), place)
-                return self.run.schema.conform(pd.DataFrame([values]), unseen="allow")
-        return None
+        self._check(row)
+        values = self.run.case(row)
+        return None if values is None else self.run.schema.conform(pd.DataFrame([values]), unseen="allow")
+
+    def _check(self, row: int) -> None:
+        if not 0 <= row < self.run.rows:
+            raise NotThereError(f"there is no case {row}", do=f"cases go from 0 to {self.run.rows - 1:,}")
 
     def effect(self, saved: Saved) -> Effect:
         """What other references would do to the first cases that were decided against."""
@@ -85,7 +84,7 @@ class Explored:
         if not asked:
             raise DataError("no case was decided against", do="there is nothing to preview")
         frame = self._cases(asked)
-        before = [shape(self.run.explanation(row)) for row in asked]
+        before = None if self.view.has_density else [self.run.explanation(row) for row in asked]
         return self.live.preview(saved, frame, asked, before, len(rows))
 
     def _cases(self, rows: Sequence[int]) -> pd.DataFrame:

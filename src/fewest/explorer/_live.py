@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import tempfile
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 MOST_CASES = 500
+PREVIEW_SECONDS = 20.0
+OPEN = (Status.BUDGET, Status.ALREADY_NEGATIVE)  # nothing is proved of these
 KINDS = ("AtMost", "Forbidden", "Immutable", "Implies", "Linked", "OneOf", "Only", "Range")
 SPREAD = ("Linked", "Forbidden")  # their names are given one by one
 
@@ -43,6 +45,10 @@ class Effect:
         Rows that had an answer, and have none with the edit.
     gained : tuple of int
         Rows that had none, and have one.
+    unknown : tuple of int
+        Rows of which nothing can be said: a search was stopped before it ended, or the model accepts the case.
+    floored : bool
+        Whether the run has a floor of credibility, which is left out of what is compared.
     """
 
     cases: int
@@ -50,13 +56,17 @@ class Effect:
     changed: tuple[int, ...]
     lost: tuple[int, ...]
     gained: tuple[int, ...]
+    unknown: tuple[int, ...] = ()
+    floored: bool = False
 
     def __str__(self) -> str:
         of = f"{self.cases:,} cases" if self.cases == self.all_cases else f"the first {self.cases:,} cases"
+        head = "Without the run's floor on both sides: of" if self.floored else "Of"
+        tail = "nothing can be said: the search was stopped, or the model accepts them"
         return (
-            f"Of {of} that were decided against, {len(self.changed):,} would get another explanation; "
+            f"{head} {of} that were decided against, {len(self.changed):,} would get another explanation; "
             f"{len(self.lost):,} would become impossible, and {len(self.gained):,} possible."
-        )
+        ) + (f" Of {len(self.unknown):,} {tail}." if self.unknown else "")
 
 
 @dataclass(frozen=True)
@@ -136,7 +146,12 @@ class Live:
         return self.explainer.with_(constraints=kept).explain(frame, alternatives=5, time_limit=5.0)[0]
 
     def preview(
-        self, saved: Saved, cases: pd.DataFrame, rows: Sequence[int], before: Sequence[Any], all_cases: int
+        self,
+        saved: Saved,
+        cases: pd.DataFrame,
+        rows: Sequence[int],
+        before: Iterable[Explanation] | None,
+        all_cases: int,
     ) -> Effect:
         """What other references do to cases of the run.
 
@@ -148,8 +163,9 @@ class Live:
             Cases that were decided against.
         rows : (n,) int
             Their numbers in the run.
-        before : (n,) `shape`
-            What the run answered.
+        before : (n,) Explanation, optional
+            What the run answered; None where it had a floor, which is not known here: then the cases are answered
+            without it as they are, too.
         all_cases : int
             How many were decided against in all.
         """
@@ -160,20 +176,27 @@ class Live:
             path = Path(folder) / "references.json"
             saved.write(path)
             known = references.load(path, self.explainer.decision, on_positive="allow")
-        out = self.explainer.with_(references=known).explain(cases, time_limit=20.0)
-        changed: list[int] = []
-        lost: list[int] = []
-        gained: list[int] = []
-        for row, was, answer in zip(rows, before, out, strict=True):
-            now = shape(answer)
-            if (was is None) != (now is None):
-                (lost if now is None else gained).append(row)
-            elif was != now:
-                changed.append(row)
-        return Effect(len(out), all_cases, tuple(changed), tuple(lost), tuple(gained))
+        floored = before is None
+        earlier = self.explainer.explain(cases, time_limit=PREVIEW_SECONDS) if before is None else before
+        out = self.explainer.with_(references=known).explain(cases, time_limit=PREVIEW_SECONDS)
+        found: dict[str, list[int]] = {"changed": [], "lost": [], "gained": [], "unknown": [], "same": []}
+        for row, was, now in zip(rows, earlier, out, strict=True):
+            found[_what_became(was, now)].append(row)
+        kinds = {name: tuple(those) for name, those in found.items() if name != "same"}
+        return Effect(len(out), all_cases, **kinds, floored=floored)
 
 
-def shape(answer: Explanation) -> frozenset[tuple[str, str]] | None:
+def _what_became(was: Explanation, now: Explanation) -> str:
+    """What an edit does to one answer; an answer is lost or gained only where the other side is proved."""
+    if was.status in OPEN or now.status in OPEN:
+        return "unknown"
+    had, has = _shape(was), _shape(now)
+    if (had is None) != (has is None):
+        return "lost" if has is None else "gained"
+    return "same" if had == has else "changed"
+
+
+def _shape(answer: Explanation) -> frozenset[tuple[str, str]] | None:
     """What an answer changes, in a form that can be compared; None where there is no answer."""
     if answer.status != Status.EXPLAINED:
         return None

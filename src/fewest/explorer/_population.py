@@ -12,6 +12,7 @@ from fewest.errors import DataError
 from fewest.explanation import Status
 from fewest.explorer._forms import is_row
 from fewest.views import SORTS, CaseLine, Filter, RunView
+from fewest.wording import clip
 
 PAGE = 50
 POINTS = 500
@@ -99,6 +100,7 @@ def context(view: RunView, choice: Choice, page: int, by: str) -> dict[str, Any]
         "chosen": choice,
         "query": choice.query,
         "count": count,
+        "against": view.against,
         "lines": [_listed(view, line) for line in view.cases(choice.wanted, choice.sort, page, PAGE)],
         "page": page,
         "pages": pages,
@@ -129,6 +131,14 @@ def figures(view: RunView) -> list[tuple[str, str]]:
         ("mean features changed", mean),
     ]
     return out + [(STATES[name], f"{view.counts[name]:,}") for name in OPEN_ENDS if view.counts.get(name)]
+
+
+def not_found(view: RunView, text: str) -> str:
+    """What is said of a search for something that is not there."""
+    return (
+        f"Nothing here is called {clip(text, 100)!r}. Cases are found by their row, from 0 to {view.rows - 1:,}, and "
+        "features by their name. Below are all cases that were decided against."
+    )
 
 
 def _first_group(view: RunView) -> str:

@@ -119,7 +119,10 @@ def context(
 
 def effect_rows(effect: Effect) -> list[tuple[str, Sequence[int]]]:
     """The first rows of each kind of effect, with what they are."""
-    kinds = (("Changed", effect.changed), ("Impossible now", effect.lost), ("Possible now", effect.gained))
+    kinds = (
+        ("Changed", effect.changed), ("Impossible now", effect.lost), ("Possible now", effect.gained),
+        ("Not known", effect.unknown),
+    )  # fmt: skip
     return [(label, listed[:MOST_ROWS]) for label, listed in kinds if listed]
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
@@ -22,6 +23,7 @@ from fewest.trees.saved import from_dict
 TREE, FRONT = "tree.json", "front.csv"
 LARGEST_FILE = 20_000_000
 MOST_TREES = 100
+SHRINKABLE = 1500  # pixels; a drawing as wide as this can still be read when a page of 1,280 shows it whole
 FRONT_WORDS = {
     "mean_sev_t": "mean SEV-T", "accuracy": "accuracy", "leaves": "leaves", "trees": "trees like it",
     "pareto": "none is better", "chosen": "chosen",
@@ -45,6 +47,7 @@ class Drawn:
     words: str = ""
     path: tuple[tuple[str, str, str], ...] = ()
     why: str = ""
+    fits: bool = False
 
 
 def draw(run: Run, case: pd.DataFrame | None, answer: Explanation | None) -> Drawn:
@@ -58,7 +61,9 @@ def draw(run: Run, case: pd.DataFrame | None, answer: Explanation | None) -> Dra
         return Drawn(why=f"The tree cannot be drawn: {error.message}")
     # The style is a file of its own here: the page allows none inside it.
     plain = Markup(svg.replace(f"<style>{STYLE}</style>\n", ""))
-    return Drawn(plain, tree_text(tree, names), tuple(_steps(tree, case, answer)))
+    width = re.search(r'<svg[^>]* width="(\d+)"', svg)
+    fits = width is not None and int(width[1]) <= SHRINKABLE
+    return Drawn(plain, tree_text(tree, names), tuple(_steps(tree, case, answer)), fits=fits)
 
 
 def has_tree(run: Run) -> bool:

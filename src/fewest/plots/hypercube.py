@@ -65,7 +65,7 @@ class HypercubeDisplay(Display):
             A case with an answer.
         features : sequence of str, optional
             At most five, those of the answer among them; the others keep the case's values. Default: all that differ
-            from the reference.
+            from the reference, and those of the answer alone where these are more than five.
         """
         if explanations.plus or explanations.reach is not None:
             raise UsageError("the cube is drawn from a case to a reference that is a point", do="use SEV- of points")
@@ -122,13 +122,20 @@ def _chosen(out: Explanations, row: int, features: Sequence[str] | None) -> list
         differs = out.frame.iloc[row].astype(object) != reference.astype(object)
         owner = out.schema.feature_of
         chosen = sorted({owner[column] for column in out.schema.columns if differs[column]})
+        if len(chosen) > MOST:
+            chosen = np.flatnonzero(moved).tolist()
     else:
         chosen = [out.schema.index(name) for name in dict.fromkeys(features)]
     left = [out.schema.names[j] for j in np.flatnonzero(moved) if j not in chosen]
     if left:
         raise UsageError(f'the answer also changes "{left[0]}"', do="name it among the features")
     if len(chosen) > MOST:
-        raise UsageError(f"{len(chosen)} features span {2 ** len(chosen)} vertices", do=f"name at most {MOST} of them")
+        names = ", ".join(f'"{out.schema.names[j]}"' for j in np.flatnonzero(moved))
+        do = f"pass at most {MOST}, those of the answer among them: features=[{names}]"
+        raise UsageError(
+            f"{len(chosen)} features span {2 ** len(chosen)} vertices, too many to be read",
+            do=do if moved.sum() <= MOST else f"choose a case whose answer changes at most {MOST} features",
+        )
     return chosen
 
 

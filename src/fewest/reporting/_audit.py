@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from fewest.explanation import show
 from fewest.references.audit import Audit
 from fewest.references.spread import FEW
 from fewest.reporting._templates import render
+from fewest.wording import cell
 
 TEXT = 120
 NOTE = "Whoever signs says that these are fit to compare people with. A signature is void as soon as a value changes."
@@ -119,7 +119,7 @@ def _range(low: float, high: float) -> str:
 
 
 def _text(value: Any) -> str:
-    return _clip(value if isinstance(value, str) else show(value))
+    return _clip(cell(value))
 
 
 def _clip(text: str) -> str:

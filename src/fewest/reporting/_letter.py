@@ -28,18 +28,33 @@ NOTE = (
 )
 
 
+EXPLAIN = (
+    "explain again: `fewest explain DATA --model FILE --references FILE --alternatives 1000 --out RUN`, or "
+    "`explain(X, alternatives=1000)`"
+)
+SIGN = "sign it: `fewest references sign FILE --by NAME`, or `references.sign_off(NAME)`"
+Cause = tuple[str, str]  # what stands against a letter, and what to do about it
+
+
 class LetterError(UndefinedError):
     """A letter is not written; ``why`` says for what reasons.
 
+    Parameters
+    ----------
+    causes : mapping
+        What stands against the letter -> what to do about it.
+
     Examples
     --------
-    >>> LetterError(["the reference is not signed off"]).why
-    ('the reference is not signed off',)
+    >>> print(LetterError({"the reference is not signed off": "sign it"}))
+    no letter is written: the reference is not signed off
+      Do: sign it
     """
 
-    def __init__(self, why: Collection[str]) -> None:
-        self.why = tuple(why)
-        super().__init__(f"no letter is written: {'; '.join(self.why)}", do="remove the cause, and ask again")
+    def __init__(self, causes: Mapping[str, str]) -> None:
+        self.why = tuple(causes)
+        remedies = dict.fromkeys(causes.values())
+        super().__init__(f"no letter is written: {'; '.join(self.why)}", do="; ".join(remedies))
 
 
 @dataclass(frozen=True)
@@ -128,50 +143,57 @@ def letter(
         raise UsageError("a references file of format 1 does not say what its features are", do="load and save it")
     why = _against(answer, saved, saved.schema, protected)
     if why:
-        raise LetterError(why)
+        raise LetterError(dict(why))
     (found,) = reasons(answer, at_most, codes, decision=decision, schema=saved.schema)
     unnamed = [reason.feature for reason in (*found.given, *found.tied) if reason.code is None]
     if unnamed:
-        raise LetterError([f'"{name}" has no code for a change of this direction' for name in unnamed])
+        add = 'add a line to the table of codes: {},any,CODE,"What to say"'
+        raise LetterError({f'"{n}" has no code for a change of this direction': add.format(n) for n in unnamed})
     values = _values(answer, saved, saved.schema, found, subject, dated)
     return Letter(render("letter.txt.j2", **values), render("letter.html.j2", **values), found)
 
 
-def _against(answer: Explanation, saved: Saved, schema: Schema, protected: Collection[str]) -> list[str]:
+def _against(answer: Explanation, saved: Saved, schema: Schema, protected: Collection[str]) -> list[Cause]:
     """Everything that stands against a letter."""
     if answer.status != Status.EXPLAINED:
-        return [f"the case is {answer.status.value}, not EXPLAINED"]
+        return [(f"the case is {answer.status.value}, not EXPLAINED", "choose a case that is EXPLAINED")]
     why = []
     if not answer.proof.verified:
-        why.append("the answer was not re-checked on the model")
+        why.append(("the answer was not re-checked on the model", EXPLAIN))
     if not answer.proof.minimal:
-        why.append("the answer is not proved to be the smallest")
+        why.append(("the answer is not proved to be the smallest", EXPLAIN))
     if answer.plus:
-        why.append("the answer is a SEV+: it says what brings the decision about, not what turns it")
+        why.append(("the answer is a SEV+: it says what brings the decision about, not what turns it", EXPLAIN))
     if not answer.all_listed:
-        why.append("not all smallest sets are listed (explain with more alternatives)")
+        why.append(("not all smallest sets are listed (explain with more alternatives)", EXPLAIN))
     used = {change.feature for changes in (answer.changes, *answer.alternatives) for change in changes}
     kept = {feature.name for feature in schema.features if feature.protected} | set(protected)
-    why += [f'"{name}" is protected and in a smallest set' for name in schema.names if name in used & kept]
+    hold = "explain with {0} held: --immutable {0}, or fw.Immutable({0!r})"
+    why += [
+        (f'"{name}" is protected and in a smallest set', hold.format(name))
+        for name in schema.names
+        if name in used & kept
+    ]
     for name in protected:
         schema.index(name)  # a misspelt name would protect nobody
     return why + _unsigned(answer, saved, schema)
 
 
-def _unsigned(answer: Explanation, saved: Saved, schema: Schema) -> list[str]:
+def _unsigned(answer: Explanation, saved: Saved, schema: Schema) -> list[Cause]:
     """Why the reference cannot be relied on."""
     if answer.reference not in saved.names:
-        return [f'there is no reference "{answer.reference}" among those given']
+        return [(f'there is no reference "{answer.reference}" among those given', EXPLAIN)]
     number = saved.names.index(answer.reference)
     if not saved.signatures or saved.signatures[number] is None:
-        return [f'the reference "{answer.reference}" is not signed off']
+        return [(f'the reference "{answer.reference}" is not signed off', SIGN)]
     changed = saved.broken(number)
     if changed:
-        return [f'the reference "{answer.reference}" was changed after it was signed ({", ".join(changed)})']
+        return [(f'the reference "{answer.reference}" was changed after it was signed ({", ".join(changed)})', SIGN)]
     now = Cells.of(schema.conform(saved.frame.iloc[[number]], unseen="allow"))
-    signed = {feature.title: now.value(0, feature) for feature in schema.features}
-    if not answer.facts or any(signed.get(fact.feature) != fact.reference for fact in answer.facts):
-        return [f'the answer was made with other values of the reference "{answer.reference}" than were signed']
+    signed = {feature.name: now.value(0, feature) for feature in schema.features}
+    if not answer.facts or any(signed.get(fact.name) != fact.reference for fact in answer.facts):
+        made = f'the answer was made with other values of the reference "{answer.reference}" than were signed'
+        return [(made, EXPLAIN)]
     return []
 
 

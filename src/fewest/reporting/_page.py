@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,11 +10,12 @@ import numpy as np
 from markupsafe import Markup
 
 from fewest.drawing import STYLE, Bars, CaseRow, bar_chart, case_table
-from fewest.explanation import STATUSES, Explanation, Fact, Status, show
+from fewest.explanation import STATUSES, Explanation, Fact, Status, what_is_proved
 from fewest.explanations import Explanations
 from fewest.reporting._bars import bars, percent
 from fewest.reporting._templates import render
 from fewest.schema import Feature
+from fewest.wording import cell, clip
 
 MAX_BYTES = 200_000
 RANDOM_CASES = 5
@@ -21,7 +23,7 @@ HARDEST_CASES = 5
 OFTEN = 0.9
 NOTE = "This describes the model. It is not advice and not a cause."
 MEANINGS = {
-    Status.EXPLAINED: "the smallest set was found, proved and re-checked on the model",
+    Status.EXPLAINED: "the {least} set was found, proved and re-checked on the model",
     Status.ALREADY_NEGATIVE: "the model did not decide against this case: nothing to explain",
     Status.UNREACHABLE: "not possible with this reference and these limits (proved)",
     Status.NOT_CREDIBLE: "possible, but only by way of cases that are not believable",
@@ -108,7 +110,7 @@ def _render(explanations: Explanations, title: str, verb: str, seed: int, limits
     used = np.unique(explanations.answers.strategy[explanations.answers.strategy > 0])
     return render(
         "report.html.j2",
-        title=_clip(title, 200),
+        title=clip(title, 200),
         note=NOTE,
         sentence=summary_sentence(explanations, verb),
         figures=_figures(explanations),
@@ -119,12 +121,18 @@ def _render(explanations: Explanations, title: str, verb: str, seed: int, limits
         references=_references(explanations, limits),
         cases=[_case(explanations, row, why, limits) for row, why in _examples(explanations, seed)],
         seed=seed,
-        statuses=[(s.value, explanations.counts()[s.value], MEANINGS[s]) for s in STATUSES],
+        statuses=statuses(explanations.counts(), explanations.weighted),
         unanswered=_unanswered(explanations, limits),
         notes=explanations.notes,
         n_explained=n_explained,
         strategies=", ".join(dict.fromkeys(explanations.strategies[k] for k in used)) or "nothing to search",
     )
+
+
+def statuses(counts: Mapping[str, int], weighted: bool) -> list[tuple[str, str, str]]:
+    """Every status with how many cases ended in it and what it means."""
+    least = "cheapest" if weighted else "smallest"
+    return [(s.value, f"{counts.get(s.value, 0):,}", MEANINGS[s].format(least=least)) for s in STATUSES]
 
 
 def summary_sentence(explanations: Explanations, verb: str = "refused") -> str:
@@ -150,10 +158,6 @@ def _figures(explanations: Explanations) -> list[tuple[str, str]]:
     return [(name, line[len(name) :].strip()) for name, line in zip(summary, str(summary).splitlines(), strict=True)]
 
 
-def _clip(text: str, length: int) -> str:
-    return text if len(text) <= length else text[: length - 1] + "\u2026"
-
-
 def _sev_bars(explanations: Explanations) -> Bars:
     sev = explanations.sev()
     sizes, tally = np.unique(sev, return_counts=True)
@@ -166,7 +170,7 @@ def _feature_bars(explanations: Explanations, limits: Limits) -> Bars:
     tally = explanations.answers.moved[explained].sum(axis=0)
     order = [int(j) for j in np.argsort(-tally, kind="stable") if tally[j] > 0]
     features = explanations.schema.features
-    rows = [(_clip(features[j].title, limits.text), int(tally[j])) for j in order[: limits.features]]
+    rows = [(clip(features[j].title, limits.text), int(tally[j])) for j in order[: limits.features]]
     return bars("Features in the explanations", rows, int(explained.sum()), "Which features come up?")
 
 
@@ -184,13 +188,13 @@ def _references(explanations: Explanations, limits: Limits) -> dict[str, Any]:
     features = explanations.schema.features[: limits.features]
     used = np.bincount(explanations.answers.reference[explanations.answers.reference >= 0], minlength=len(references))
     return {
-        "names": [_clip(references.names[k], limits.text) for k in shown],
+        "names": [clip(references.names[k], limits.text) for k in shown],
         "scores": [f"{references.score[k]:.3f}" for k in shown],
         "support": ["not known" if references.support[k] < 0 else f"{references.support[k]:,}" for k in shown],
         "used": [f"{used[k]:,}" for k in shown],
         "threshold": f"{references.decision.cut:g}",
         "rows": [
-            (_clip(feature.heading, limits.text), [_cell(references.frame.iloc[k], feature, limits) for k in shown])
+            (clip(feature.heading, limits.text), [_cell(references.frame.iloc[k], feature, limits) for k in shown])
             for feature in features
         ],
         "hidden_features": len(explanations.schema) - len(features),
@@ -206,7 +210,7 @@ def _cell(row: Any, feature: Feature, limits: Limits) -> str:
         value = {column: row[column] for column in feature.columns}
     else:
         value = row[feature.columns[0]]
-    return _clip(_text(value), limits.text)
+    return clip(cell(value), limits.text)
 
 
 def _examples(explanations: Explanations, seed: int) -> list[tuple[int, str]]:
@@ -227,8 +231,8 @@ def _case(explanations: Explanations, row: int, chosen: str, limits: Limits) -> 
     rows = tuple(_row(fact, limits) for fact in [*changed, *same])
     mark = "kept" if answer.plus else "changed"
     return Case(
-        label=_clip(str(answer.label), limits.text),
-        sentence=_clip(str(answer), limits.sentence),
+        label=clip(str(answer.label), limits.text),
+        sentence=clip(str(answer), limits.sentence),
         chosen=chosen,
         evidence=_evidence(answer),
         rows=rows,
@@ -238,13 +242,8 @@ def _case(explanations: Explanations, row: int, chosen: str, limits: Limits) -> 
 
 
 def _row(fact: Fact, limits: Limits) -> CaseRow:
-    case, reference, after = (_clip(_text(value), limits.text) for value in (fact.case, fact.reference, fact.after))
-    return CaseRow(_clip(fact.heading, limits.text), case, reference, after, fact.changed)
-
-
-def _text(value: Any) -> str:
-    """A value in a table; text without quotes."""
-    return value if isinstance(value, str) else show(value)
+    case, reference, after = (clip(cell(value), limits.text) for value in (fact.case, fact.reference, fact.after))
+    return CaseRow(clip(fact.heading, limits.text), case, reference, after, fact.changed)
 
 
 def _evidence(answer: Explanation) -> str:
@@ -253,8 +252,7 @@ def _evidence(answer: Explanation) -> str:
     if answer.proof.verified and answer.score_after is not None:
         parts.append(f"re-checked on the model: {answer.score:.3f} to {answer.score_after:.3f}")
     if answer.proof.minimal and answer.sev is not None:
-        cheaper = "no cheaper set does it" if answer.cost != answer.sev else "no smaller set does it"
-        parts.append(f"proved: {cheaper} ({answer.proof.strategy}, {answer.proof.nodes:,} nodes)")
+        parts.append(f"proved: {what_is_proved(answer)} ({answer.proof.strategy}, {answer.proof.nodes:,} nodes)")
     if answer.alternatives:
         n = len(answer.alternatives)
         parts.append("the only set of this size listed" if n == 1 else f"{n} sets of this size listed")
@@ -267,6 +265,6 @@ def _unanswered(explanations: Explanations, limits: Limits) -> dict[str, Any]:
     rows = np.flatnonzero(np.isin(explanations.answers.status, open_codes))
     shown = [explanations[int(row)] for row in rows[: limits.listed]]
     return {
-        "rows": [(_clip(str(a.label), limits.text), a.status.value, _clip(str(a), limits.sentence)) for a in shown],
+        "rows": [(clip(str(a.label), limits.text), a.status.value, clip(str(a), limits.sentence)) for a in shown],
         "hidden": len(rows) - len(shown),
     }

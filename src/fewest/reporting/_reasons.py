@@ -183,7 +183,7 @@ def _of_one(
         _reason(change, counts[name] / len(sets), None if weight is None else weight[name], codes)
         for name, change in first.items()
     ]
-    names = order or [fact.feature for fact in answer.facts]
+    names = order or [fact.name for fact in answer.facts]
     place = {name: number for number, name in enumerate(names)}
     found.sort(key=lambda reason: (*_weight(reason), place.get(reason.feature, len(place))))
     given, rest = tuple(found[:at_most]), tuple(found[at_most:])

@@ -9,10 +9,11 @@ import numpy as np
 import pandas as pd
 
 from fewest.errors import UsageError
-from fewest.explanation import Explanation, show
+from fewest.explanation import Explanation
 from fewest.schema import Feature
 from fewest.trees import Tree
 from fewest.trees.reach import decode
+from fewest.wording import cell
 
 
 def one_row(tree: Tree, case: Any) -> pd.DataFrame:
@@ -77,7 +78,7 @@ def decisive(
         named.add(j)
         feature = tree.schema.features[j]
         values = stated.get(feature.name) or tuple(_value(feature, codes[j]) for codes in (before, after))
-        out[node] = (f"here: {feature.heading}", f" {_shown(values[0])} -> {_shown(values[1])}")
+        out[node] = (f"here: {feature.heading}", f" {cell(values[0])} -> {cell(values[1])}")
     return out
 
 
@@ -98,7 +99,3 @@ def _value(feature: Feature, code: float) -> Any:
     if not feature.levels:
         return float(code)
     return feature.levels[int(code)] if int(code) < len(feature.levels) else "unknown"
-
-
-def _shown(value: Any) -> str:
-    return value if isinstance(value, str) else show(value)

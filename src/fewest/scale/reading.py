@@ -141,9 +141,12 @@ class Run:
         row : int
             Number of the case in the data, from 0 on.
         """
+        return rebuild(self.record(row), self.case(row), self.told)
+
+    def case(self, row: int) -> dict[str, Any] | None:
+        """One case by its columns, as plain values; None where the cases were not kept."""
         part, place = self._place(row)
-        case = read_one(self.file(part["cases"]["name"]), place) if "cases" in part else None
-        return rebuild(self.record(row), case, self.told)
+        return read_one(self.file(part["cases"]["name"]), place) if "cases" in part else None
 
     def record(self, row: int) -> dict[str, Any]:
         """One row of the answers, as it is in its part."""

@@ -171,7 +171,7 @@ def _facts(
         theirs = goal[feature.name]
         start = theirs if plus else mine
         after = start if change is None else change.after
-        facts.append(Fact(feature.title, mine, theirs, after, change is not None, feature.unit))
+        facts.append(Fact(feature.title, mine, theirs, after, change is not None, feature.unit, feature.name))
     return tuple(facts)
 
 

@@ -1,7 +1,7 @@
 """Run folders as people look at them: what a report and the explorer show, without the model and without the data."""
 
 from fewest.views._case import CaseLine, CaseView
-from fewest.views._csv import defused
+from fewest.views._csv import as_csv, defused
 from fewest.views._groups import GroupLine
 from fewest.views._index import SORTS, Filter
 from fewest.views._references import ReferenceView
@@ -16,6 +16,7 @@ __all__ = [
     "GroupLine",
     "ReferenceView",
     "RunView",
+    "as_csv",
     "defused",
     "open_run",
     "report",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,7 +10,8 @@ from markupsafe import Markup
 
 from fewest import drawing
 from fewest.drawing import CaseRow
-from fewest.explanation import Change, Explanation, Fact, Status, show, show_score
+from fewest.explanation import Change, Explanation, Fact, Status, show_score, what_is_proved
+from fewest.wording import cell
 
 HEADINGS = ("Feature", "This case", "Typical accepted case", "Would have turned it")
 HEADINGS_PLUS = ("Feature", "This case", "Typical accepted case", "Would have brought it about")
@@ -55,7 +56,10 @@ class CaseView:
     ----------
     answer : Explanation
     rows : tuple of CaseRow
-        Its features, as text, in column order; only the changed ones where the cases were not kept.
+        Its features beside those of the reference, as text, in column order; only the changed ones where the cases were
+        not kept, and none where it was compared with none of several references.
+    values : tuple of pairs
+        Title and value of each of its features, as text; empty where they are not known.
     proof : tuple of str
         What was checked, one statement each.
     others : tuple of tuple of Change
@@ -70,6 +74,7 @@ class CaseView:
 
     answer: Explanation
     rows: tuple[CaseRow, ...]
+    values: tuple[tuple[str, str], ...]
     proof: tuple[str, ...]
     others: tuple[tuple[Change, ...], ...]
     withheld: int
@@ -121,7 +126,12 @@ class CaseView:
         return drawing.cube(names, corners, folded, words=(f"stays {answer.positive}", f"turns to {answer.outcome}"))
 
 
-def case_view(answer: Explanation, settings: Mapping[str, Any], protected: Mapping[str, bool]) -> CaseView:
+def case_view(
+    answer: Explanation,
+    settings: Mapping[str, Any],
+    protected: Mapping[str, bool],
+    own: Sequence[tuple[str, Any]] = (),
+) -> CaseView:
     """The view of an answer.
 
     Parameters
@@ -131,12 +141,16 @@ def case_view(answer: Explanation, settings: Mapping[str, Any], protected: Mappi
         Of the run.
     protected : mapping
         Feature -> whether it is protected.
+    own : sequence of pairs
+        Title and value of each of the case's features, where the answer has no facts.
     """
     others = tuple(changes for changes in answer.alternatives if changes != answer.changes)
+    known = [(fact.feature, fact.case) for fact in answer.facts] or own
     open_ = tuple(changes for changes in others if not any(protected.get(change.feature) for change in changes))
     return CaseView(
         answer=answer,
         rows=tuple(_row(fact) for fact in answer.facts),
+        values=tuple((title, cell(value)) for title, value in known),
         proof=tuple(proof_lines(answer)),
         others=open_,
         withheld=len(others) - len(open_),
@@ -156,17 +170,6 @@ def _row(fact: Fact) -> CaseRow:
     return CaseRow(fact.heading, cell(fact.case), cell(fact.reference), cell(fact.after), fact.changed)
 
 
-def cell(value: Any) -> str:
-    """A value in a table: text without quotes, anything else as in the sentence.
-
-    Examples
-    --------
-    >>> cell("no account"), cell(48.0), cell(None)
-    ('no account', '48', 'missing')
-    """
-    return value if isinstance(value, str) else show(value)
-
-
 def proof_lines(answer: Explanation) -> list[str]:
     """What was checked, and what is proved, one statement each."""
     out = []
@@ -176,8 +179,7 @@ def proof_lines(answer: Explanation) -> list[str]:
         )
         out.append(f"re-checked on the model: {before} before, {after} after")
     if answer.status == Status.EXPLAINED and answer.proof.minimal:
-        what = "no cheaper set does it" if answer.weighted else "no smaller set does it"
-        out.append(f"proved: {what} ({answer.proof.strategy}, {answer.proof.nodes:,} nodes)")
+        out.append(f"proved: {what_is_proved(answer)} ({answer.proof.strategy}, {answer.proof.nodes:,} nodes)")
     if answer.status == Status.BUDGET:
         unit = "cost" if answer.weighted else "features"
         out.append(f"not finished: at least {answer.proof.lower_bound:g} {unit} are proved to be needed")

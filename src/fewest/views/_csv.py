@@ -9,10 +9,7 @@ from typing import Any
 
 import pandas as pd
 
-COLUMNS = (
-    "row", "status", "sev", "features", "from", "to", "score", "score_after", "margin", "lower_bound", "proved",
-    "reference", "l_inf", "log_density",
-)  # fmt: skip
+LISTS = ("features", "from", "to")
 STARTS = ("=", "+", "-", "@", "\t", "\r", "\n", "\uff1d", "\uff0b", "\uff0d", "\uff20")
 NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
 
@@ -28,25 +25,23 @@ def defused(text: str) -> str:
     return f"'{text}" if text.startswith(STARTS) and not NUMBER.fullmatch(text) else text
 
 
-def as_csv(table: pd.DataFrame, header: bool) -> bytes:
-    """Rows of a part as CSV; the changed features and their values are JSON lists inside their cells.
+def as_csv(table: pd.DataFrame, header: bool = True) -> bytes:
+    """A table of answers as CSV; the changed features and their values are JSON lists inside their cells.
 
     Examples
     --------
     >>> table = pd.DataFrame({"row": [3], "reference": ["@sum"], "features": [["debt"]]})
     >>> as_csv(table, header=True)
-    b'row,features,reference\\n3,"[""debt""]",\\'@sum\\n'
+    b'row,reference,features\\n3,\\'@sum,"[""debt""]"\\n'
     """
     out = {}
-    for name in COLUMNS:
-        if name not in table:
-            continue
+    for name in table:
         column: Any = table[name]
-        if name in ("features", "from", "to"):
+        if name in LISTS:
             column = [_listed(cell) for cell in column]
         elif not pd.api.types.is_numeric_dtype(column.dtype):
             words = {word: defused(str(word)) for word in column.dropna().unique()}
-            column = column.map(words)
+            column = column.astype(object).map(words)
         out[name] = column
     text = pd.DataFrame(out).to_csv(index=False, header=header, lineterminator="\n")
     return str(text).encode("utf-8", "replace")

@@ -9,7 +9,7 @@ from fewest.references.saved import Saved, read_saved
 from fewest.scale import Run
 from fewest.scale.reading import REFERENCES, read_references
 from fewest.typed import Cells
-from fewest.views._case import cell
+from fewest.wording import cell
 
 
 @dataclass(frozen=True)

@@ -11,8 +11,7 @@ from typing import Any
 from markupsafe import Markup
 
 from fewest.drawing import STYLE, CaseRow, bar_chart, scatter
-from fewest.explanation import STATUSES
-from fewest.reporting._page import MEANINGS, NOTE
+from fewest.reporting._page import NOTE, statuses
 from fewest.reporting._templates import render
 from fewest.views._case import CaseView
 from fewest.views._references import ReferenceView
@@ -26,14 +25,14 @@ TEXT, SENTENCE = 200, 2000
 
 PROMISES = (
     "Every answer was scored again by the model itself, on the values that are printed here: it turns the decision.",
-    "Explained means proved: no smaller set of features does it, with this reference and under these rules.",
+    "Explained means proved: no {less} set of features does it, with this reference and under these rules.",
     "Not possible means proved as well: no allowed change towards this reference turns the decision.",
     "Nothing was learned from the cases in this report.",
 )
 LIMITS = (
     "It describes the model. It does not say why the world is as it is, and it is no advice on what to do.",
     "It compares with the references named here; another reference can give another answer.",
-    "Other sets of the same size may exist; the one shown is the closest to the case.",
+    "Other sets of the same {measure} may exist; the one shown is the closest to the case.",
     "A set is sufficient for the turn. It does not rank its features, nor those outside it.",
     "The fingerprints show that files were changed, not who changed them.",
 )
@@ -108,9 +107,9 @@ def report(view: RunView, title: str | None = None) -> str:
         examples=[_example(view.case(row), why) for row, why in view.survey.examples()],
         seed=view.seed,
         keeps_cases=view.run.keeps_cases,
-        statuses=[(status.value, f"{view.counts.get(status.value, 0):,}", MEANINGS[status]) for status in STATUSES],
+        statuses=statuses(view.counts, view.about["weighted"]),
         open_ends=_open_ends(view),
-        limits=LIMITS,
+        limits=[text.format(measure="cost" if view.about["weighted"] else "size") for text in LIMITS],
         settings=_settings(view),
         fingerprints=view.fingerprints(),
     )  # fmt: skip
@@ -122,7 +121,8 @@ def _question(view: RunView) -> str:
 
 
 def _promises(view: RunView) -> list[str]:
-    out = list(PROMISES)
+    less = "cheaper" if view.about["weighted"] else "smaller"
+    out = [text.format(less=f"{less} credible" if view.has_density else less) for text in PROMISES]
     if view.has_density:
         out.append("Only changes that lead where accepted cases are were counted as answers.")
     if view.about["plus"]:
@@ -217,6 +217,7 @@ def _settings(view: RunView) -> list[tuple[str, str]]:
     rules = ", ".join(_rule(item) for item in settings["constraints"])
     weights = ", ".join(f"{name} {weight:g}" for name, weight in settings["weights"].items())
     floor = settings["credibility"]
+    least = "cheapest" if view.about["weighted"] else "smallest"
     return [
         ("class explained", f"{view.about['positive']}, from a score of {float(settings['threshold']):g} on"),
         ("direction", "what brings the decision about (SEV+)" if view.about["plus"] else "what turns the decision"),
@@ -224,7 +225,7 @@ def _settings(view: RunView) -> list[tuple[str, str]]:
         ("weights", clip(weights, SENTENCE) or "none: every feature counts once"),
         ("floor of credibility", "none" if floor is None else f"{floor['name']}, quantile {floor['quantile']}"),
         ("compared with", f"by {settings['assignment']}"),
-        ("smallest sets listed per case", f"up to {settings['alternatives']}" if settings["alternatives"] else "one"),
+        (f"{least} sets listed per case", f"up to {settings['alternatives']}" if settings["alternatives"] else "one"),
     ]
 
 

@@ -17,11 +17,11 @@ from fewest.errors import UsageError
 from fewest.explanation import show_score
 from fewest.scale import Run
 from fewest.scale.reading import TREE
+from fewest.scale.rebuilding import value_of
 from fewest.trees import Tree
 from fewest.trees.saved import load_tree
 from fewest.views import _survey
 from fewest.views._case import CaseLine, CaseView, case_view
-from fewest.views._csv import COLUMNS as CSV_COLUMNS
 from fewest.views._csv import as_csv
 from fewest.views._groups import GroupLine, group_lines
 from fewest.views._index import Filter, Index
@@ -30,6 +30,10 @@ from fewest.views._survey import Survey, distances
 from fewest.views._warnings import often, protected_used, stopped, unsigned
 
 PAGE = 50
+CSV_COLUMNS = (
+    "row", "status", "sev", "features", "from", "to", "score", "score_after", "margin", "lower_bound", "proved",
+    "reference", "l_inf", "log_density",
+)  # fmt: skip
 
 
 @dataclass(frozen=True, eq=False)
@@ -253,7 +257,10 @@ class RunView:
 
     def case(self, row: int) -> CaseView:
         """Everything that is known of one case; an `IndexError` where there is no such row."""
-        return case_view(self.run.explanation(row), self.settings, self.protected)
+        answer, schema = self.run.explanation(row), self.run.schema
+        case = None if answer.facts else self.run.case(row)
+        own = [] if case is None else [(f.title, value_of(case, f, schema)) for f in schema.features]
+        return case_view(answer, self.settings, self.protected, own)
 
     def neighbours(self, row: int) -> tuple[int | None, int | None]:
         """The cases decided against before and after a row; None at the ends."""

@@ -11,9 +11,11 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from fewest.closeness import feature_distances
 from fewest.explanation import Status
 from fewest.scale import Run
-from fewest.schema import Feature
+from fewest.scale.rebuilding import decoded
+from fewest.schema import Feature, Schema
 
 COLUMNS = ("row", "status", "sev", "score", "margin", "l_inf", "log_density", "reference")
 DRAWN, HARDEST, OPEN = 1000, 10, 20
@@ -82,20 +84,33 @@ def _least(kept: pd.DataFrame, more: pd.DataFrame, by: list[str], count: int) ->
 
 
 def distances(run: Run, rows: Sequence[int]) -> dict[int, float]:
-    """How far the answers of some rows lead: standard deviations for numbers, one step for everything else, summed."""
-    features = {feature.name: feature for feature in run.schema.features}
+    """How far the answers of some rows lead, summed over what changes; measured as answers are chosen by."""
     table = run.records(rows, ("row", "features", "from", "to"))
-    return {
-        int(row): sum(
-            _step(features[name], before, after) for name, before, after in zip(names, start, end, strict=True)
+    far = {int(row): 0.0 for row in table["row"]}
+    moves: dict[str, list[tuple[int, Any, Any]]] = {}
+    for row, names, start, end in table.itertuples(index=False):
+        for name, before, after in zip(names, start, end, strict=True):
+            moves.setdefault(name, []).append((int(row), before, after))
+    for name, moved in moves.items():
+        feature = run.schema.features[run.schema.index(name)]
+        alone = Schema((feature,), run.schema.dtypes)
+        start, goal = (
+            alone.conform(_columns([move[side] for move in moved], feature, run.schema), "allow") for side in (1, 2)
         )
-        for row, names, start, end in table.itertuples(index=False)
-    }
+        steps = feature_distances(alone, start, goal, np.arange(len(moved)))
+        for (row, _, _), step in zip(moved, steps[:, 0].tolist(), strict=True):
+            far[row] += step
+    return far
 
 
-def _step(feature: Feature, before: Any, after: Any) -> float:
-    numbers = feature.is_numeric and isinstance(before, int | float) and isinstance(after, int | float)
-    return abs(after - before) / feature.scale if numbers else 1.0
+def _columns(values: Sequence[Any], feature: Feature, schema: Schema) -> pd.DataFrame:
+    """The columns of one feature, from its values as a part holds them."""
+    if feature.kind == "indicators":
+        return pd.DataFrame({column: [int(value == column) for value in values] for column in feature.columns})
+    known = [decoded(value, feature, schema) for value in values]
+    if len(feature.columns) == 1:
+        return pd.DataFrame({feature.columns[0]: known})
+    return pd.DataFrame({column: [value[column] for value in known] for column in feature.columns})
 
 
 def tickets(rows: npt.NDArray[np.int64], seed: int) -> npt.NDArray[np.uint64]:
