@@ -101,6 +101,10 @@ class Inside:
         if (((raw >= cut) != positive) & (np.abs(raw - cut) > tolerance)).any():
             raise DoubtError(OTHER_DECISIONS)
 
+    def drawn(self, cubes: int) -> int:
+        """How many vertices of so many cubes are drawn to compare what was read with the model."""
+        return min(1 + cubes // 128, SAMPLE) if self.known() else 0
+
     def check_part(self, schema: Schema, cases: pd.DataFrame, goals: pd.DataFrame, absent: Bools) -> None:
         """Try what was read on a part of the table: on a sample, and wherever other values are missing than before.
 
@@ -112,6 +116,8 @@ class Inside:
         if len(cases) >= MANY:
             some = cases.iloc[np.linspace(0, len(cases) - 1, SAMPLE).astype(int)]
             self._believe(_mixed(schema, some, goals), some)
+        if not absent.any():
+            return
         rows = np.flatnonzero(absent.any(axis=1))
         patterns, first = np.unique(np.packbits(absent[rows], axis=1), axis=0, return_index=True)
         new = {pattern.tobytes(): rows[k] for pattern, k in zip(patterns, first, strict=True)}

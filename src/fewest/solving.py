@@ -19,7 +19,7 @@ from fewest.credibility.base import Credibility, PointDensity
 from fewest.credibility.mixture import GaussianDensity
 from fewest.decision import Decision, Verdicts
 from fewest.explanation import STATUSES, Status
-from fewest.inside import SAMPLE, Inside
+from fewest.inside import Inside
 from fewest.listing import Listing
 from fewest.not_credible import floored, show_plain, without_floor
 from fewest.references.base import References
@@ -96,7 +96,7 @@ class Attempt:
 
     def probes(self) -> tuple[Rows, Bools]:
         """Vertices drawn to try what was read of the model on, once; none where nothing is believed."""
-        count = 0 if self.inside is None or not self.inside.known() or self.tried else min(self.problem.n_cubes, SAMPLE)
+        count = 0 if self.inside is None or self.tried else self.inside.drawn(self.problem.n_cubes)
         self.tried = True
         seed = crc32(self.problem.start[0].tobytes()) if count else 0  # others for each part, the same for each run
         rng = np.random.default_rng(seed)

@@ -14,13 +14,14 @@ __all__ = ["Row", "main", "rows"]
 
 def rows(only: list[str] | None = None, quick: bool = False) -> Iterator[Row]:
     """Rows of the workloads, one after the other."""
+    from fewest.benchmarking.comparison import comparison
     from fewest.benchmarking.files import files_boosted, files_linear
     from fewest.benchmarking.growth import growth
     from fewest.benchmarking.training import training
     from fewest.benchmarking.trees import tree_million
     from fewest.benchmarking.workloads import QUICK, WORKLOADS
 
-    workloads = {**WORKLOADS, "growth": growth, "trees": tree_million,
+    workloads = {**WORKLOADS, "comparison": comparison, "growth": growth, "trees": tree_million,
                  "files-linear": files_linear, "files-boosted": files_boosted, "training": training}  # fmt: skip
     unknown = set(only or ()) - set(workloads)
     if unknown:
