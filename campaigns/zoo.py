@@ -30,7 +30,7 @@ import numpy as np
 import pandas as pd
 
 import fewest as fw
-from zoo_models import MODELS, ONE_TREE, is_date, is_number, natively
+from zoo_models import DAY, MODELS, ONE_TREE, as_float, is_date, is_number, natively
 from zoo_oracle import Cube, Question, carefully, equal, scorer, truth, wrong
 from zoo_tables import MAKERS, Table
 
@@ -193,8 +193,7 @@ def near(pair: Pair, case: pd.DataFrame, references: Any) -> list[str]:
                     steps[i, j] = 1.0
                 else:
                     a_, b_ = (pd.Timestamp(v).value if is_date(X[column]) else float(v) for v in (a, b))
-                    known = X[column].dropna()
-                    spread = np.std(known.astype("int64") if is_date(X[column]) else known.to_numpy(dtype=float))
+                    spread = np.nanstd(as_float(X[[column]])) * (DAY if is_date(X[column]) else 1.0)
                     steps[i, j] = abs(a_ - b_) / (spread if spread > 0 else 1.0)
         total += steps.max(axis=0)
     return [name for name, value in zip(references.names, total, strict=True) if value <= total.min() * (1 + 1e-6)]
@@ -262,21 +261,23 @@ def floors(pair: Pair, decision: fw.Decision) -> Iterator[tuple[str, Any]]:
 
 
 def compare(pair: Pair, count: int, tally: Tally) -> None:
-    """Ask everything of one pair."""
-    for k, (said, decision) in enumerate(pair.decisions()):
+    """Ask everything of one pair: all questions by the first threshold that divides the rows, two by the others."""
+    thorough = True
+    for said, decision in pair.decisions():
         cases = pair.cases(decision, count)
         if not decision.verdicts(cases).positive.any() or decision.verdicts(cases).positive.all():
             tally.refused["everybody, or nobody, is decided against"] += 1
             continue
         asked = Asked(pair, said, decision, cases, tally)
         one = pair.single(decision)
-        for question in questions(pair, one, thorough=k == 0):
+        for question in questions(pair, one, thorough=thorough):
             asked.ask(one, question)
-        if k == 0:
+        if thorough:
             several(asked, one)
             credible(asked, one)
             if pair.name in ONE_TREE:
                 leaves(asked)
+        thorough = False
 
 
 def several(asked: Asked, one: Any) -> None:

@@ -162,7 +162,7 @@ def native(fit: Fit) -> Fit:
 
 def natively(X: pd.DataFrame) -> pd.DataFrame:
     """Text as categories, everything else as numbers."""
-    measured = {name: is_number(X[name]) or is_date(X[name]) for name in X}
+    measured = {name: pd.api.types.is_numeric_dtype(X[name].dtype) or is_date(X[name]) for name in X}  # or boolean
     return pd.DataFrame(
         {name: as_float(X[[name]])[:, 0] if measured[name] else X[name].astype("category") for name in X}
     )

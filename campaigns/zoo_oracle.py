@@ -151,6 +151,16 @@ def place(cube: Cube, name: str, value: Any) -> Any:
     return value
 
 
+def links(rules: Sequence[Any]) -> list[set[str]]:
+    """Features that move together; links that share a feature are one link."""
+    out: list[set[str]] = []
+    for rule in rules:
+        if isinstance(rule, fw.Linked):
+            touched = [link for link in out if link & set(rule.names)]
+            out = [link for link in out if link not in touched] + [set(rule.names).union(*touched)]
+    return out
+
+
 def allowed(cube: Cube, rules: Sequence[Any]) -> np.ndarray[Any, Any]:
     """Which sets of features may move together; a feature that has the reference's value does not move."""
     at = {name: i for i, name in enumerate(cube.names)}
@@ -158,11 +168,12 @@ def allowed(cube: Cube, rules: Sequence[Any]) -> np.ndarray[Any, Any]:
     for name, i in at.items():
         if not permitted(name, cube, rules):
             good &= ~bits[:, i]
+    for link in links(rules):
+        inside = [at[name] for name in link if name in at]
+        good &= bits[:, inside].all(axis=1) | ~bits[:, inside].any(axis=1)
     for rule in rules:
         inside = [at[name] for name in rule.features() if name in at]
-        if isinstance(rule, fw.Linked) and inside:
-            good &= bits[:, inside].all(axis=1) | ~bits[:, inside].any(axis=1)
-        elif isinstance(rule, fw.Implies) and rule.cause in at and rule.effect in at:
+        if isinstance(rule, fw.Implies) and rule.cause in at and rule.effect in at:
             good &= ~bits[:, at[rule.cause]] | bits[:, at[rule.effect]]
         elif isinstance(rule, fw.Forbidden) and all(name in at for name in rule.features()):
             good &= ~bits[:, inside].all(axis=1)

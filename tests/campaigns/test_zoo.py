@@ -114,6 +114,7 @@ def test_the_oracle_reads_constraints_as_they_are_documented() -> None:
     assert sets(fw.Range("d", 1, 2)) == {"ab"}
     assert sets(fw.OneOf("d", [1])) == {"ab"}
     assert sets(fw.Linked("d", "c")) == {"ab", "cd"}
+    assert sets(fw.Linked("d", "c"), fw.Linked("c", "b")) == {"bcd"}
     assert sets(fw.Implies("d", "c"), fw.Implies("a", "c")) == {"cd"}
     assert sets(fw.Forbidden("d")) == {"ab"}
     assert sets(fw.Forbidden("d"), fw.AtMost(1)) == {"UNREACHABLE"}
