@@ -188,7 +188,7 @@ def near(pair: Pair, case: pd.DataFrame, references: Any) -> list[str]:
             for j, b in enumerate(there):
                 if equal(a, b):
                     continue
-                measured = is_number(X[column]) or is_date(X[column])
+                measured = len(columns) == 1 and (is_number(X[column]) or is_date(X[column]))
                 if not measured or pd.isna(a) or pd.isna(b):
                     steps[i, j] = 1.0
                 else:
