@@ -10,7 +10,7 @@ DOCS_TOOLS := sphinx myst-parser numpydoc pydata-sphinx-theme
 
 help:
 	@echo "make demo       explain a credit model's refusals and write demo-run/report.html"
-	@echo "make test       all checks and tests"
+	@echo "make test       all checks, and all tests but the slow ones"
 	@echo "make check      ruff, mypy, import-linter"
 	@echo "make bench      the speed targets, measured here"
 	@echo "make test-slow  the tests that take minutes"

@@ -113,7 +113,7 @@ class Sev1Table(PointsTable):
 
 
 class SevClusterTable(PointsTable):
-    """SEV-cluster: the reference of the case's cluster.
+    """SEV-cluster as this package does it: of all clusters' references, the one that needs the fewest features.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""The Rashomon set: every sparse tree that is nearly as good as the best one (Section 4.2, "Search-based").
+"""The Rashomon set: every sparse tree that is nearly as good as the best one (Section 5.2, "Search-based").
 
 TreeFARMS (Xin et al., NeurIPS 2022) defined it for trees: objective = share misclassified + regularization * leaves;
 a member's is at most 1 + bound times the least. Hundreds of thousands are kept as runs of numbered leaves, each leaf

@@ -1,4 +1,4 @@
-"""SEV-T of a whole Rashomon set at once: what TOpt chooses by (Section 4.2)."""
+"""SEV-T of a whole Rashomon set at once: what TOpt chooses by (Section 5.2)."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """TOpt: among all sparse trees that are nearly as good as the best, the one whose decisions need the fewest reasons.
 
-Section 4.2 of the paper ("Search-based SEV Optimization"): the member of the Rashomon set with the least mean SEV-T
+Section 5.2 of the paper ("Search-based SEV Optimization"): the member of the Rashomon set with the least mean SEV-T
 over the training rows that it decides positive. The test rows have no part in the choice.
 """
 

@@ -40,8 +40,9 @@ def clusters(
 
     The defaults are those that brought explanations closest on held-out training rows of six datasets, in standard
     deviations and in Gower distance, without asking for more features than one reference for all
-    (docs/benchmarks/clusters.md). The paper's are ``n_clusters=5, centre="mean", embedding="pacmap",
-    assignment="embedding"``, with a number of clusters for each dataset.
+    (docs/benchmarks/clusters.md). Closest to the paper are ``centre="mean", embedding="pacmap",
+    assignment="embedding", min_share=0``, with a number of clusters and an ``m`` for each dataset; two differences stay
+    (docs/methods/clusters.md).
 
     Parameters
     ----------
