@@ -14,9 +14,9 @@ from fewest.credibility._points import Points
 from fewest.credibility.base import Credibility, check_quantile
 from fewest.decision import Decision
 from fewest.errors import DataError, UsageError
-from fewest.references._centres import negatives
 from fewest.schema import Schema
 from fewest.search.floor import Mixture
+from fewest.training_rows import TrainingRows
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int32]
@@ -91,7 +91,7 @@ def mixture(
     X : table
         Training rows.
     y : (n,) labels
-        Their labels; the rows that do not have the positive label are used.
+        Their labels; the rows that do not have the positive label are used. Read as in `references.single`.
     floor : float
         Quantile of the accepted cases' own log-densities below which nothing counts as credible; 0 sets no floor.
     n_components : int, optional
@@ -120,9 +120,9 @@ def mixture(
     """
     check_quantile(floor)
     _check(n_components, paper, covariance, regularisation)
-    schema = schema or Schema.infer(X, groups, decision.columns)
-    rows = negatives(decision, schema.conform(X), y)
-    encoder = Points.fit(schema, rows)
+    training = TrainingRows.read(decision, X, y, schema, groups)
+    rows = training.accepted
+    encoder = Points.fit(training.schema, rows)
     points = encoder.points(rows)
     sample = _sample(points, max_rows, random_state)
     added = regularisation if regularisation is not None else PAPER if paper else SANE
@@ -134,7 +134,7 @@ def mixture(
         "kind": "mixture", "rows": len(rows), "n_components": count, "covariance": covariance,
         "regularisation": added, "paper": paper, "random_state": random_state,
     }  # fmt: skip
-    return Credibility.calibrate(schema, density, density.at(points), floor, "mixture", provenance)
+    return Credibility.calibrate(training.schema, density, density.at(points), floor, "mixture", provenance)
 
 
 def _check(n_components: int | None, paper: bool, covariance: str, regularisation: float | None) -> None:

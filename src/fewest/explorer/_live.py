@@ -123,9 +123,8 @@ class Live:
             ) from error
         score, against = float(verdicts.score[0]), bool(verdicts.positive[0])
         shown = show_score(score, decision.cut, decision.kind in ("proba", "torch") and len(decision.classes) <= 2)
-        positive = "positive" if decision.positive is None else str(decision.positive)
-        outcome = positive if against else decision.negative_name
-        return score, against, f"The model predicts {outcome} ({positive}: {shown})."
+        outcome = decision.positive_name if against else decision.negative_name
+        return score, against, f"The model predicts {outcome} ({decision.positive_name}: {shown})."
 
     def explain(self, values: Mapping[str, Any], held: Sequence[str] = ()) -> Explanation:
         """The answer for one case when some features may not change."""

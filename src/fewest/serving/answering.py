@@ -63,7 +63,7 @@ class Answerer:
     >>> answerer = Answerer(fw.Explainer(decision, fw.references.single(decision, X[:1], [0])))
     >>> (reply,) = answerer.answer(["predict"], [b'{"instances": [{"debt": 8}]}'])
     >>> reply.head["status"], reply.body
-    (200, b'{"predictions": [{"prediction": "positive", "positive": true, "score": 0.8}]}')
+    (200, b'{"predictions": [{"prediction": "refused", "positive": true, "score": 0.8}]}')
     """
 
     def __init__(
