@@ -13,6 +13,7 @@ import pandas as pd
 
 from fewest.errors import DataError, UsageError
 from fewest.frames import to_frame
+from fewest.one_hot import warn_of_one_hot
 from fewest.wording import shortest
 
 Kind = Literal["number", "integer", "boolean", "category", "datetime", "indicators", "group"]
@@ -102,7 +103,8 @@ class Schema:
         data : table
             Anything `fewest` reads.
         groups : mapping, optional
-            Feature name -> the columns that make it up, e.g. ``{"housing": ["housing_own", "housing_rent"]}``.
+            Feature name -> the columns that make it up, e.g. ``{"housing": ["housing_own", "housing_rent"]}``. Without
+            it a warning names columns of 0 and 1 that look like the levels of one feature; ``{}`` says there are none.
         columns : sequence of str, optional
             Names for an array without any.
         """
@@ -111,6 +113,8 @@ class Schema:
             raise DataError("the table has no columns", do="pass the feature columns the model was fitted on")
         if len(frame) == 0:
             raise DataError("the table has no rows", do="pass at least one row to read the schema from")
+        if groups is None:
+            warn_of_one_hot(frame)
         owner = _owners(frame, groups or {})
         features: list[Feature] = []
         for name in frame.columns:
