@@ -16,6 +16,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from fewest.errors import DataError, ModelError, UsageError
+from fewest.options import check_number, check_word
 
 ScoreKind = Literal["proba", "decision", "label", "function", "torch"]
 REFUSED, ACCEPTED = "refused", "accepted"  # the outcomes of a model without classes, where nobody named one
@@ -94,8 +95,7 @@ class Decision:
             self._check_classes(self.classes)
         if self.threshold is None:
             object.__setattr__(self, "threshold", self.usual_threshold)
-        if not np.isfinite(self.cut):
-            raise UsageError(f"the threshold is {self.threshold!r}, not a finite number", do="pass a number, say 0.5")
+        check_number("the threshold", self.threshold, "pass a finite number, say 0.5")
 
     def _choose_kind(self) -> ScoreKind:
         model, wish = self.model, self.kind
@@ -103,8 +103,7 @@ class Decision:
             raise UsageError(f"{model.__name__} is a class, not a fitted model", do="fit an instance and pass that")
         methods = {"proba": "predict_proba", "decision": "decision_function", "label": "predict"}
         if wish is not None:
-            if wish not in methods:
-                raise UsageError(f'kind "{wish}" is unknown', do="use proba, decision or label")
+            check_word("kind", wish, methods)
             if not hasattr(model, methods[wish]):
                 raise ModelError(f"{type(model).__name__} has no {methods[wish]}", do="choose another kind")
             return wish  # type: ignore[return-value]

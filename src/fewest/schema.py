@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -14,9 +14,12 @@ import pandas as pd
 from fewest.errors import DataError, UsageError
 from fewest.frames import to_frame
 from fewest.one_hot import warn_of_one_hot
+from fewest.options import check_word
 from fewest.wording import shortest
 
 Kind = Literal["number", "integer", "boolean", "category", "datetime", "indicators", "group"]
+Unseen = Literal["error", "allow"]
+UNSEEN = get_args(Unseen)
 NUMERIC: frozenset[str] = frozenset({"number", "integer"})
 MAX_DECIMALS = 6
 
@@ -66,6 +69,9 @@ class Feature:
     unit: str | None = None
     reason_code: str | None = None
     protected: bool = False
+
+    def __post_init__(self) -> None:
+        check_word("kind", self.kind, get_args(Kind))
 
     @property
     def is_numeric(self) -> bool:
@@ -161,11 +167,12 @@ class Schema:
         features[j] = replace(features[j], **changes)
         return replace(self, features=tuple(features))
 
-    def conform(self, data: Any, unseen: Literal["error", "allow"] = "error") -> pd.DataFrame:
+    def conform(self, data: Any, unseen: Unseen = "error") -> pd.DataFrame:
         """The table in this schema's columns, order and dtypes, or a `DataError` that names the cell.
 
         Extra columns are left out; missing ones are an error. Reordered columns are put in order.
         """
+        check_word("unseen", unseen, UNSEEN)
         frame = to_frame(data, self.columns)
         missing = [column for column in self.columns if column not in frame.columns]
         if missing:
@@ -273,9 +280,7 @@ def _read_group(name: str, frame: pd.DataFrame) -> Feature:
     return Feature(name, "indicators" if one_hot else "group", columns, levels=columns if one_hot else ())
 
 
-def _conform_column(
-    column: pd.Series[Any], feature: Feature, dtype: Any, unseen: Literal["error", "allow"]
-) -> pd.Series[Any]:
+def _conform_column(column: pd.Series[Any], feature: Feature, dtype: Any, unseen: Unseen) -> pd.Series[Any]:
     if feature.kind == "category":
         # A column of fixed categories cannot hold another level: it would silently turn into a missing value.
         if feature.levels and (unseen == "error" or isinstance(dtype, pd.CategoricalDtype)):

@@ -14,6 +14,7 @@ from fewest.credibility._points import Points
 from fewest.credibility.base import Credibility, check_quantile
 from fewest.decision import Decision
 from fewest.errors import DataError, UsageError
+from fewest.options import check_count, check_number, check_word
 from fewest.schema import Schema
 from fewest.search.floor import Mixture
 from fewest.training_rows import TrainingRows
@@ -119,6 +120,7 @@ def mixture(
     [-1.4, -0.7, -1.4, -372.8, -282.4]
     """
     check_quantile(floor)
+    check_count("max_rows", max_rows)
     _check(n_components, paper, covariance, regularisation)
     training = TrainingRows.read(decision, X, y, schema, groups)
     rows = training.accepted
@@ -138,12 +140,11 @@ def mixture(
 
 
 def _check(n_components: int | None, paper: bool, covariance: str, regularisation: float | None) -> None:
-    if n_components is not None and (isinstance(n_components, bool) or n_components < 1):
-        raise UsageError(f"n_components is {n_components!r}", do="use a whole number from 1 on, or None")
-    if covariance not in ("full", "tied", "diag", "spherical"):
-        raise UsageError(f'covariance "{covariance}" is unknown', do="use full, tied, diag or spherical")
-    if regularisation is not None and not regularisation > 0:
-        raise UsageError(f"regularisation is {regularisation!r}", do=f"use a number above 0, e.g. {SANE}")
+    if n_components is not None:
+        check_count("n_components", n_components, do=", or None")
+    check_word("covariance", covariance, ("full", "tied", "diag", "spherical"))
+    if regularisation is not None:
+        check_number("regularisation", regularisation, f"use a number above 0, e.g. {SANE}", above=0)
     if paper and n_components is None:
         raise UsageError("the paper's mixture has as many components as clusters", do="pass n_components")
     if paper and covariance != "full":

@@ -13,7 +13,8 @@ import pandas as pd
 from fewest.credibility._points import Points
 from fewest.credibility.base import Credibility, check_quantile
 from fewest.decision import Decision
-from fewest.errors import DataError, UsageError
+from fewest.errors import DataError
+from fewest.options import check_count
 from fewest.schema import Schema
 from fewest.training_rows import TrainingRows
 
@@ -118,8 +119,8 @@ def neighbours(
     [True, False]
     """
     check_quantile(floor)
-    if isinstance(k, bool) or not isinstance(k, int | np.integer) or k < 1:
-        raise UsageError(f"k is {k!r}", do="use a whole number from 1 on")
+    check_count("k", k)
+    check_count("max_rows", max_rows)
     training = TrainingRows.read(decision, X, y, schema, groups)
     rows = training.accepted
     encoder = Points.fit(training.schema, rows)

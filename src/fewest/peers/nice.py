@@ -11,8 +11,9 @@ import pandas as pd
 
 from fewest.closeness import Distances
 from fewest.decision import Decision
-from fewest.errors import ModelError, UsageError
+from fewest.errors import ModelError
 from fewest.inside import Inside
+from fewest.options import check_word
 from fewest.peers.base import Bools, FittedPeer, Floats
 from fewest.peers.between import Between, read_inside
 from fewest.schema import Schema
@@ -50,8 +51,7 @@ class NICE:
 
     def fit(self, decision: Decision, X: Any, y: Any) -> FittedPeer:
         """Keep the training rows that are decided and labelled negative."""
-        if self.reward not in ("sparsity", "proximity"):
-            raise UsageError(f'reward "{self.reward}" is unknown', do='use "sparsity" or "proximity"')
+        check_word("reward", self.reward, ("sparsity", "proximity"))
         training = TrainingRows.read(decision, X, y)
         schema, rows = training.schema, training.frame
         accepted = ~decision.verdicts(rows).positive

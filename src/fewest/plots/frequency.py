@@ -11,6 +11,7 @@ import pandas as pd
 from fewest.errors import UsageError
 from fewest.explanation import STATUSES, Status
 from fewest.explanations import Explanations
+from fewest.options import check_count
 from fewest.plots._display import Display
 
 
@@ -36,6 +37,7 @@ class FeatureFrequencyDisplay(Display):
     @classmethod
     def from_explanations(cls, explanations: Explanations, most: int = 12) -> Self:
         """Of the explained cases; at most so many features."""
+        check_count("most", most)
         explained = explanations.answers.status == STATUSES.index(Status.EXPLAINED)
         if not explained.any():
             raise UsageError("no case is explained", do="pass explanations with answers")

@@ -9,17 +9,10 @@ import numpy.typing as npt
 import pandas as pd
 
 from fewest.closeness import as_numbers, feature_distances
-from fewest.errors import UsageError
 from fewest.schema import Feature, Schema
 
 Centre = Literal["mean", "median", "medoid"]
 CENTRES = ("mean", "median", "medoid")
-
-
-def check_centre(centre: str) -> None:
-    """Refuse an unknown word."""
-    if centre not in CENTRES:
-        raise UsageError(f'centre "{centre}" is unknown', do="use mean, median or medoid")
 
 
 def centre_of(schema: Schema, rows: pd.DataFrame, centre: Centre, pool: pd.DataFrame | None = None) -> dict[str, Any]:

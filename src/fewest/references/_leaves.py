@@ -16,6 +16,7 @@ import pandas as pd
 from fewest.constraints import Constraints
 from fewest.decision import Decision
 from fewest.errors import ModelError, UsageError
+from fewest.options import check_word
 from fewest.references._centres import centre_of
 from fewest.references._rounding import holding
 from fewest.references.base import References, build
@@ -103,8 +104,7 @@ def leaves(
     >>> str(out[2].changes[0]), out[2].reference, out[2].credibility
     ('debt had been 5 instead of 8', 'leaf 1', 1.0)
     """
-    if value not in ("nearest", "median", "mean"):
-        raise UsageError(f'value "{value}" is unknown', do="use nearest, median or mean")
+    check_word("value", value, ("nearest", "median", "mean"))
     training = TrainingRows.read(decision, X, y, schema, groups)
     schema, good = training.schema, training.accepted
     warn_where_predict_differs(decision, training.frame)

@@ -14,6 +14,7 @@ import pandas as pd
 from fewest.closeness import Distances
 from fewest.decision import Decision
 from fewest.errors import PositiveReferenceError, UsageError
+from fewest.options import check_word
 from fewest.references._rounding import as_frame, finer
 from fewest.references.audit import Audit, Dense, People, audit, check_rows
 from fewest.references.flexible import Flexibility, Placement, move
@@ -24,16 +25,16 @@ from fewest.schema import Schema
 from fewest.training_rows import TrainingRows
 
 OnPositive = Literal["error", "allow"]
+ON_POSITIVE = ("error", "allow")
 Assignment = Literal["features", "embedding", "sparsest", "nearest"]
 
 
 def check_assignment(word: str) -> Assignment:
     """The assignment a word stands for, or an error that lists them."""
-    if word in ("features", "embedding", "sparsest"):
-        return word  # type: ignore[return-value]
     if word == "nearest":
         return "features"
-    raise UsageError(f'assignment "{word}" is unknown', do='use "features", "embedding" or "sparsest"')
+    check_word("assignment", word, ("features", "embedding", "sparsest"))
+    return word  # type: ignore[return-value]
 
 
 class Assigner(Protocol):
@@ -348,8 +349,7 @@ def build(
     Numbers get more decimals than their features have where the model accepts a point only then: with ``rescue``, and
     where a point that is decided against is an error.
     """
-    if on_positive not in ("error", "allow"):
-        raise UsageError(f'on_positive "{on_positive}" is unknown', do='use "error" or "allow"')
+    check_word("on_positive", on_positive, ON_POSITIVE)
     frame = as_frame(schema, rows, unseen="error")
     verdicts = decision.verdicts(frame)
     if verdicts.positive.any() and (on_positive == "error" or rescue):

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from fewest.decision import Decision
-from fewest.errors import DataError, UsageError
+from fewest.errors import DataError
+from fewest.options import check_number
 from fewest.references._centres import Centre
 from fewest.references._grouping import Select, Settings, grouped
 from fewest.references.base import Assignment, References
@@ -70,8 +71,7 @@ def near_threshold(
     [4]
     """
     settings = Settings(n_clusters, centre, embedding, assignment, m, select, random_state, max_rows, min_share)
-    if not width > 0:
-        raise UsageError(f"width is {width!r}", do="use a number above 0, in the units of the score")
+    check_number("width", width, "use a number above 0, in the units of the score", above=0)
     schema = schema or Schema.infer(X, groups, decision.columns)
     rows = schema.conform(X) if y is None else TrainingRows.read(decision, X, y, schema).accepted
     warn_where_predict_differs(decision, rows)

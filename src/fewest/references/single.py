@@ -7,8 +7,9 @@ from dataclasses import replace
 from typing import Any
 
 from fewest.decision import Decision
-from fewest.references._centres import Centre, centre_of, check_centre
-from fewest.references.base import OnPositive, References, build
+from fewest.options import check_word
+from fewest.references._centres import CENTRES, Centre, centre_of
+from fewest.references.base import ON_POSITIVE, OnPositive, References, build
 from fewest.references.spread import Spread
 from fewest.schema import Schema
 from fewest.training_rows import TrainingRows, warn_where_predict_differs
@@ -52,7 +53,8 @@ def single(
     >>> single(Decision(LogisticRegression().fit(X, y)), X, y).frame.to_dict("records")
     [{'debt': 2, 'age': 40}]
     """
-    check_centre(centre)
+    check_word("centre", centre, CENTRES)
+    check_word("on_positive", on_positive, ON_POSITIVE)
     training = TrainingRows.read(decision, X, y, schema, groups)
     schema, rows = training.schema, training.accepted
     warn_where_predict_differs(decision, training.frame)
