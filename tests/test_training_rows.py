@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -198,9 +199,11 @@ def test_ties_that_predict_and_the_decision_call_differently_are_counted(factory
 
 def test_a_threshold_that_was_chosen_and_ties_that_predict_calls_alike_raise_no_warning() -> None:
     tree, table, y = _tied()
-    references.single(fw.Decision(tree, positive="bad"), table, y)  # the first class: predict calls a tie so
-    references.single(fw.Decision(tree, positive="good", threshold=0.4), table, y, on_positive="allow")
-    references.single(fw.Decision(tree, positive="good", kind="label"), table, y)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        references.single(fw.Decision(tree, positive="bad"), table, y)  # the first class: predict calls a tie so
+        references.single(fw.Decision(tree, positive="good", threshold=0.4), table, y, on_positive="allow")
+        references.single(fw.Decision(tree, positive="good", kind="label"), table, y)
 
 
 def test_a_model_whose_predict_goes_by_something_else_than_its_score_is_named() -> None:
