@@ -77,7 +77,7 @@ class Live:
     >>> decision = fw.Decision(lambda rows: rows["debt"].to_numpy() / 100)
     >>> live = Live(fw.Explainer(decision, fw.references.supplied(decision, {"debt": [20]})), "model.skops")
     >>> live.verdict({"debt": 90})[2]
-    'The model predicts positive (positive: 0.900).'
+    'The model predicts refused (refused: 0.900).'
     """
 
     explainer: Explainer
