@@ -157,6 +157,7 @@ def test_one_constraint_alone_and_a_list_of_them_are_constraints() -> None:
 
 
 def test_immutable_takes_several_names_and_holds_all_of_them() -> None:
+    assert fw.Immutable(name="age") == fw.Immutable("age")
     assert list(fw.Constraints(fw.Immutable("age", "debt"))) == [fw.Immutable("age"), fw.Immutable("debt")]
     out = _explainer(constraints=fw.Immutable("age", "debt")).explain(X)
     assert out.counts()["UNREACHABLE"] == int((DECISION.verdicts(X).positive).sum())

@@ -32,7 +32,8 @@ class Immutable(Constraint):
 
     name: str
 
-    def __init__(self, *names: str) -> None:
+    def __init__(self, name: str | None = None, *more: str) -> None:
+        names = () if name is None else (name, *more)
         check_names("Immutable", *names)
         # One name is what everything else sees: `Constraints` keeps several one by one.
         object.__setattr__(self, "name", names[0] if len(names) == 1 else names)
