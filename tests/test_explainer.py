@@ -77,7 +77,7 @@ def test_a_model_that_is_always_positive_is_proved_unreachable() -> None:
 
 
 def test_a_model_that_is_always_negative_has_nothing_to_explain() -> None:
-    decision = fw.Decision(lambda frame: np.zeros(len(frame)), positive="yes")
+    decision = fw.Decision(lambda frame: np.zeros(len(frame)), positive=1)
     out = fw.Explainer(decision, fw.references.single(decision, X, Y)).explain(X)
     assert out.counts()["ALREADY_NEGATIVE"] == len(X)
 

@@ -29,7 +29,7 @@ def test_mean_median_and_medoid() -> None:
 
 def test_the_most_frequent_level_is_taken_and_ties_go_to_the_first() -> None:
     table = pd.DataFrame({"job": pd.Series(["b", "b", "a", "a", "c", "c"], dtype="str")})
-    decision = fw.Decision(make_pipeline(OneHotEncoder(), LogisticRegression()).fit(table, Y))
+    decision = fw.Decision(make_pipeline(OneHotEncoder(), LogisticRegression()).fit(table, Y), threshold=0.6)
     refs = fw.references.single(decision, table, [0, 0, 0, 0, 1, 1], on_positive="allow")
     assert refs.frame["job"].tolist() == ["a"]
 

@@ -16,9 +16,11 @@ import numpy.typing as npt
 import pandas as pd
 
 from fewest.errors import DataError, ModelError, UsageError
+from fewest.options import check_number, check_word
 from fewest.wording import show_label
 
 ScoreKind = Literal["proba", "decision", "label", "function", "torch"]
+REFUSED, ACCEPTED = "refused", "accepted"  # the outcomes of a model without classes, where nobody named one
 
 
 class Precision(NamedTuple):
@@ -112,7 +114,8 @@ class Decision:
         A fitted classifier with ``predict_proba``, ``decision_function`` or ``predict``; a torch module with one logit
         or two class outputs; or a function from a table to one score per row.
     positive : label, optional
-        The class being explained (the refusal). Default: the second of two classes. Needed with more than two.
+        The class being explained (the refusal). Default: the second of two classes. Needed with more than two, and to
+        read labels where the model has no classes (functions, torch modules).
     threshold : float, optional
         A row is positive when its score is at least this. Default: 0.5 for probabilities, 0 for decision functions
         and for class differences.
@@ -138,17 +141,14 @@ class Decision:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "kind", self._choose_kind())
-        classes = self.classes
         if self.kind in ("function", "torch"):
             if self.against is not None:
                 raise UsageError("`against` needs a classifier with classes", do="leave it out")
         else:
-            self._check_classes(classes)
+            self._check_classes(self.classes)
         if self.threshold is None:
-            signed = self.kind in ("decision",) or len(classes) > 2
-            object.__setattr__(self, "threshold", 0.0 if signed else 0.5)
-        if not np.isfinite(self.cut):
-            raise UsageError(f"the threshold is {self.threshold!r}, not a finite number", do="pass a number, say 0.5")
+            object.__setattr__(self, "threshold", self.usual_threshold)
+        check_number("the threshold", self.threshold, "pass a finite number, say 0.5")
 
     def _choose_kind(self) -> ScoreKind:
         model, wish = self.model, self.kind
@@ -156,8 +156,7 @@ class Decision:
             raise UsageError(f"{model.__name__} is a class, not a fitted model", do="fit an instance and pass that")
         methods = {"proba": "predict_proba", "decision": "decision_function", "label": "predict"}
         if wish is not None:
-            if wish not in methods:
-                raise UsageError(f'kind "{wish}" is unknown', do="use proba, decision or label")
+            check_word("kind", wish, methods)
             if not hasattr(model, methods[wish]):
                 raise ModelError(f"{type(model).__name__} has no {methods[wish]}", do="choose another kind")
             return wish  # type: ignore[return-value]
@@ -202,6 +201,11 @@ class Decision:
         return float(self.threshold)  # type: ignore[arg-type]
 
     @property
+    def usual_threshold(self) -> float:
+        """Where the model's own ``predict`` draws the line: 0 for scores with a sign, 0.5 for probabilities."""
+        return 0.0 if self.kind == "decision" or len(self.classes) > 2 else 0.5
+
+    @property
     def positive_index(self) -> int:
         """Position of the explained class."""
         return self.classes.index(self.positive) if self.classes else 1
@@ -214,9 +218,16 @@ class Decision:
         return self.classes.index(self.against)
 
     @property
+    def positive_name(self) -> str:
+        """How the outcome that is explained is called: its class, or "refused" where the model has none."""
+        return REFUSED if self.positive is None else str(self.positive)
+
+    @property
     def negative_name(self) -> str:
         """How the other outcome is called."""
         others = [label for label in self.classes if label != self.positive]
+        if self.positive is None:
+            return ACCEPTED
         if self.against is not None:
             return str(self.against)
         return str(others[0]) if len(others) == 1 else f"not {self.positive}"

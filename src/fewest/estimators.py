@@ -53,7 +53,7 @@ class TableClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """Typed rows, and which are of the second class; sets what is known of the table."""
         table, labels = self._training_table(X, y)
         self.classes_, positive = two_classes(labels)
-        schema = Schema.infer(table)
+        schema = Schema.infer(table, groups={})
         # A column of fixed categories cannot hold a level that comes up later; without its dtype it is just levels.
         free = {name: kind for name, kind in schema.dtypes.items() if not isinstance(kind, pd.CategoricalDtype)}
         self.schema_ = replace(schema, dtypes=free)

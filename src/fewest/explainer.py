@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import time
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from importlib import import_module
 from pathlib import Path
@@ -16,7 +16,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from fewest.answers import Answers
-from fewest.constraints import Constraints, Units
+from fewest.constraints import Constraint, Constraints, Units
 from fewest.credibility import Credibility
 from fewest.credibility.leaf_support import LeafDensity
 from fewest.credibility.mixture import GaussianDensity
@@ -25,7 +25,9 @@ from fewest.errors import DataError, DoubtError, FewestWarning, UsageError
 from fewest.explanations import Explanations
 from fewest.inside import SAMPLE, Inside
 from fewest.not_credible import floored
+from fewest.options import check_count, check_number, check_word
 from fewest.references import Leaves, References
+from fewest.schema import UNSEEN
 from fewest.search import strategy_name
 from fewest.solving import Task, answer
 from fewest.solving_leaves import LeafTask
@@ -51,7 +53,7 @@ class Explainer:
     references : References
         Compared with whom.
     constraints : Constraints, optional
-        What may change.
+        What may change; one constraint alone or a list of them will do.
     weights : mapping, optional
         Feature -> cost of changing it (default 1). The least cost is looked for instead of the least count.
     direction : str
@@ -86,7 +88,7 @@ class Explainer:
         decision: Decision,
         references: References,
         *,
-        constraints: Constraints | None = None,
+        constraints: Constraints | Constraint | Iterable[Constraint] | None = None,
         weights: Mapping[str, float] | None = None,
         direction: Literal["minus", "plus"] = "minus",
         nodes: int | None = None,
@@ -95,11 +97,18 @@ class Explainer:
         structure: Literal["auto", "opaque"] = "auto",
         credibility: Credibility | None = None,
     ) -> None:
-        if direction not in ("minus", "plus"):
-            raise UsageError(f'direction "{direction}" is unknown', do='use "minus" or "plus"')
+        _check_parts(decision, references, credibility)
+        check_word("direction", direction, ("minus", "plus"))
+        check_word("unseen", unseen, UNSEEN)
+        check_word("structure", structure, ("auto", "opaque"))
+        for name, count in (("nodes", nodes), ("threads", threads)):
+            if count is not None:
+                check_count(name, count, do=", or None for the default")
         self.decision = decision
         self.references = references.under(decision)
-        self.constraints = constraints or Constraints()
+        self.constraints = Constraints.read(constraints)
+        if not isinstance(weights, Mapping | None):
+            raise UsageError(f"weights is {weights!r}", do='pass a mapping of features to costs: {"income": 2}')
         self.weights = dict(weights or {})
         self.direction = direction
         self.nodes = nodes
@@ -169,8 +178,7 @@ class Explainer:
     def _read_weights(self) -> npt.NDArray[np.float64] | None:
         cost = np.ones(len(self.schema))
         for name, weight in self.weights.items():
-            if not (np.isfinite(weight) and weight > 0):
-                raise UsageError(f'the weight of "{name}" is {weight}', do="use a positive number, or Immutable")
+            check_number(f'the weight of "{name}"', weight, "use a positive number, or Immutable", above=0)
             cost[self.schema.index(name)] = weight
         return cost if self.weights else None
 
@@ -196,6 +204,9 @@ class Explainer:
             Called with (cases done, cases in all) after each part.
         """
         began = time.monotonic()
+        check_count("alternatives", alternatives, least=0)
+        if time_limit is not None:
+            check_number("time_limit", time_limit, "use seconds, or None for no limit", least=0)
         frame = self.schema.conform(X, unseen=self.unseen)
         if len(frame) == 0:
             raise DataError("the table of cases is empty", do="pass at least one row")
@@ -310,6 +321,18 @@ class Explainer:
             if self._inside.doubt:
                 warnings.warn(f"{self._inside.doubt}; its own scores are searched instead", FewestWarning, stacklevel=3)
         return self._inside
+
+
+def _check_parts(decision: Any, references: Any, credibility: Any) -> None:
+    """Refuse models and tables where their decision and references belong."""
+    for given, kind, do in (
+        (decision, Decision, "fw.Decision(model, positive=...)"),
+        (references, References, "fw.references.single(decision, X, y)"),
+        (credibility, Credibility | None, "fw.credibility.mixture(decision, X, y)"),
+    ):
+        if not isinstance(given, kind):
+            named = getattr(kind, "__name__", "Credibility")
+            raise UsageError(f"a {type(given).__name__} is not a {named}", do=f"pass {do} in its place")
 
 
 def _cores() -> int:

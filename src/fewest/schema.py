@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -13,9 +13,13 @@ import pandas as pd
 
 from fewest.errors import DataError, UsageError
 from fewest.frames import to_frame
+from fewest.one_hot import warn_of_one_hot
+from fewest.options import check_word
 from fewest.wording import heading, shortest, show_label
 
 Kind = Literal["number", "integer", "boolean", "category", "datetime", "indicators", "group"]
+Unseen = Literal["error", "allow"]
+UNSEEN = get_args(Unseen)
 NUMERIC: frozenset[str] = frozenset({"number", "integer"})
 MAX_DECIMALS = 6
 
@@ -70,6 +74,9 @@ class Feature:
     reason_code: str | None = None
     protected: bool = False
 
+    def __post_init__(self) -> None:
+        check_word("kind", self.kind, get_args(Kind))
+
     @property
     def is_numeric(self) -> bool:
         """Whether values are numbers that can be averaged."""
@@ -111,7 +118,8 @@ class Schema:
         data : table
             Anything `fewest` reads.
         groups : mapping, optional
-            Feature name -> the columns that make it up, e.g. ``{"housing": ["housing_own", "housing_rent"]}``.
+            Feature name -> the columns that make it up, e.g. ``{"housing": ["housing_own", "housing_rent"]}``. Without
+            it a warning names columns of 0 and 1 that look like the levels of one feature; ``{}`` says there are none.
         columns : sequence of str, optional
             Names for an array without any.
         """
@@ -120,6 +128,8 @@ class Schema:
             raise DataError("the table has no columns", do="pass the feature columns the model was fitted on")
         if len(frame) == 0:
             raise DataError("the table has no rows", do="pass at least one row to read the schema from")
+        if groups is None:
+            warn_of_one_hot(frame)
         owner = _owners(frame, groups or {})
         features: list[Feature] = []
         for name in frame.columns:
@@ -181,11 +191,12 @@ class Schema:
         features[j] = replace(features[j], **changes)
         return replace(self, features=tuple(features))
 
-    def conform(self, data: Any, unseen: Literal["error", "allow"] = "error") -> pd.DataFrame:
+    def conform(self, data: Any, unseen: Unseen = "error") -> pd.DataFrame:
         """The table in this schema's columns, order and dtypes, or a `DataError` that names the cell.
 
         Extra columns are left out; missing ones are an error. Reordered columns are put in order.
         """
+        check_word("unseen", unseen, UNSEEN)
         frame = to_frame(data, self.columns)
         missing = [column for column in self.columns if column not in frame.columns]
         if missing:
@@ -293,9 +304,7 @@ def _read_group(name: str, frame: pd.DataFrame) -> Feature:
     return Feature(name, "indicators" if one_hot else "group", columns, levels=columns if one_hot else ())
 
 
-def _conform_column(
-    column: pd.Series[Any], feature: Feature, dtype: Any, unseen: Literal["error", "allow"]
-) -> pd.Series[Any]:
+def _conform_column(column: pd.Series[Any], feature: Feature, dtype: Any, unseen: Unseen) -> pd.Series[Any]:
     if feature.kind == "category":
         # A column of fixed categories cannot hold another level: it would silently turn into a missing value.
         if feature.levels and (unseen == "error" or isinstance(dtype, pd.CategoricalDtype)):

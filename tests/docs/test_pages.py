@@ -22,12 +22,10 @@ NAMES = {page: str(page.relative_to(ROOT)) for page in PAGES}
 WITH_CODE = [page for page in PAGES if any(b.language in ("python", "pycon", "sh") for b in blocks(page.read_text()))]
 NEEDS = {"docs/methods/training.md": "torch", "docs/scale.md": "pyarrow", "docs/spark.md": "pyarrow"}
 MOST_NOT_RUN = 2
-WAITING = {"docs/datasets.md": "Immutable takes one name only"}  # right on the page, not yet in the package
 
 
-def named(page: Path, waits_for: str | None = None) -> Any:
-    marks = [] if waits_for is None else [pytest.mark.xfail(reason=waits_for, raises=BrokenPageError, strict=True)]
-    return pytest.param(page, id=NAMES[page], marks=marks)
+def named(page: Path) -> Any:
+    return pytest.param(page, id=NAMES[page])
 
 
 @pytest.fixture(scope="module")
@@ -60,7 +58,7 @@ def prepared(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-@pytest.mark.parametrize("page", [named(page, WAITING.get(NAMES[page])) for page in WITH_CODE])
+@pytest.mark.parametrize("page", [named(page) for page in WITH_CODE])
 def test_every_block_of_a_page_runs_and_prints_what_it_shows(
     page: Path, prepared: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -168,7 +168,7 @@ def test_what_makes_no_sense_is_refused(additive: Any, mixed: Any) -> None:
     with pytest.raises(ModelError, match="not for Pipeline"):
         TopSHAP().fit(network.decision, network.X, network.y)
     with pytest.raises(ModelError, match="against every training row"):
-        NICE().fit(fw.Decision(lambda rows: np.ones(len(rows))), additive.X, additive.y)
+        NICE().fit(fw.Decision(lambda rows: np.ones(len(rows)), positive=1), additive.X, additive.y)
 
 
 def test_a_missing_package_is_named_with_its_install_line(additive: Any, monkeypatch: pytest.MonkeyPatch) -> None:

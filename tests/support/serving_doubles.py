@@ -47,7 +47,7 @@ def good(path: Path) -> fw.Explainer:
 def bad(path: Path) -> fw.Explainer:
     """A model that does something bad when it is shown one of the numbers above."""
     X = pd.DataFrame({"debt": [1, 2, 90, 95], "age": [30, 50, 30, 50], "rate": [1, 2, 3, 4]})
-    decision = fw.Decision(_moody, threshold=100.0)
+    decision = fw.Decision(_moody, positive=1, threshold=100.0)
     return fw.Explainer(decision, fw.references.single(decision, X, [0, 0, 1, 1]), threads=1)
 
 

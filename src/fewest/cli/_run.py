@@ -54,7 +54,7 @@ def source_of_references(
         )
     known = saved.decision
     fitted = load_model(model, allow_pickle)
-    if positive is None and known.get("positive") not in (None, "None"):
+    if positive is None and known.get("positive") is not None:
         positive = str(known["positive"])
     if threshold is None and known.get("threshold") is not None:
         threshold = float(known["threshold"])

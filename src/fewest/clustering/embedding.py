@@ -16,7 +16,8 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from fewest.errors import MissingExtraError, UsageError
+from fewest.errors import MissingExtraError
+from fewest.options import check_word
 
 Floats = npt.NDArray[np.float64]
 
@@ -178,8 +179,7 @@ def named(embedding: str | Embedding, random_state: int = 0) -> Embedding:
     """
     if not isinstance(embedding, str):
         return embedding
-    if embedding not in KINDS:
-        raise UsageError(f'embedding "{embedding}" is unknown', do=f"use {', '.join(KINDS)}")
+    check_word("embedding", embedding, KINDS)
     return pacmap(random_state=random_state) if embedding == "pacmap" else KINDS[embedding]()
 
 

@@ -6,7 +6,7 @@ single features say which moves are allowed in a given case; the others say whic
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,11 +15,18 @@ import numpy.typing as npt
 import pandas as pd
 
 from fewest.errors import UsageError
+from fewest.options import check_number
 from fewest.schema import Schema
+
+SEVERAL = ("Immutable", "Linked", "Forbidden")
 
 
 class Constraint:
     """Base of all constraints; each sub-class overrides the part it is about."""
+
+    def each(self) -> tuple[Constraint, ...]:
+        """The constraints it stands for: itself, unless it was given several features that it treats alike."""
+        return (self,)
 
     def features(self) -> tuple[str, ...]:
         """Names of the features it speaks of."""
@@ -43,6 +50,7 @@ class Linked(Constraint):
     names: tuple[str, ...]
 
     def __init__(self, *names: str) -> None:
+        check_names("Linked", *names)
         if len(set(names)) < 2:
             raise UsageError("Linked needs at least two different features", do='e.g. Linked("height", "weight")')
         object.__setattr__(self, "names", names)
@@ -65,6 +73,9 @@ class Implies(Constraint):
     cause: str
     effect: str
 
+    def __post_init__(self) -> None:
+        check_names("Implies", self.cause, self.effect)
+
     def features(self) -> tuple[str, ...]:
         """Names of the features it speaks of."""
         return (self.cause, self.effect)
@@ -83,8 +94,7 @@ class Forbidden(Constraint):
     names: tuple[str, ...]
 
     def __init__(self, *names: str) -> None:
-        if not names:
-            raise UsageError("Forbidden needs at least one feature", do='e.g. Forbidden("income", "job")')
+        check_names("Forbidden", *names)
         object.__setattr__(self, "names", names)
 
     def features(self) -> tuple[str, ...]:
@@ -105,8 +115,21 @@ class AtMost(Constraint):
     most: float
 
     def __post_init__(self) -> None:
-        if not self.most > 0:
-            raise UsageError(f"AtMost({self.most}) allows nothing", do="pass a number above 0")
+        check_number("AtMost", self.most, "pass a number above 0", above=0)
+
+
+PASS = 'pass Immutable("age"), Only, Range, OneOf, Linked, Implies, Forbidden or AtMost, alone or in a list'
+
+
+def check_names(kind: str, *names: Any) -> None:
+    """Refuse what is not the name of a feature."""
+    for name in names:
+        if not isinstance(name, str):
+            shown = ", ".join(map(repr, name)) if isinstance(name, list | tuple | set) else '"age", "income"'
+            do = f"pass the names themselves: {kind}({shown})" if kind in SEVERAL else f"make one {kind} for each"
+            raise UsageError(f"{kind} takes names of features, not {name!r}", do=do)
+    if not names:
+        raise UsageError(f"{kind} needs at least one feature", do=f'e.g. {kind}("income", "job")')
 
 
 class Constraints:
@@ -122,8 +145,26 @@ class Constraints:
     def __init__(self, *constraints: Constraint) -> None:
         for constraint in constraints:
             if not isinstance(constraint, Constraint):
-                raise UsageError(f"{constraint!r} is not a constraint", do="pass Immutable, Only, Range, Linked, ...")
-        self._items = constraints
+                raise UsageError(f"{constraint!r} is not a constraint", do=PASS)
+        self._items = tuple(part for constraint in constraints for part in constraint.each())
+
+    @classmethod
+    def read(cls, given: Constraints | Constraint | Iterable[Constraint] | None) -> Constraints:
+        """Constraints of what a person passes: one alone, several in a list, or none.
+
+        Examples
+        --------
+        >>> from fewest.constraints import Immutable
+        >>> Constraints.read([Immutable("age"), AtMost(3)])
+        Constraints(Immutable(name='age'), AtMost(most=3))
+        """
+        if isinstance(given, Constraints):
+            return given
+        if given is None or isinstance(given, Constraint):
+            return cls(*(() if given is None else (given,)))
+        if isinstance(given, str | Mapping) or not isinstance(given, Iterable):
+            raise UsageError(f"{given!r} is not a constraint", do=PASS)
+        return cls(*given)
 
     def __iter__(self) -> Iterator[Constraint]:
         return iter(self._items)

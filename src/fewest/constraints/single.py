@@ -11,26 +11,40 @@ import numpy.typing as npt
 import pandas as pd
 
 from fewest.closeness import as_numbers
-from fewest.constraints.base import Constraint
+from fewest.constraints.base import Constraint, check_names
 from fewest.errors import UsageError
+from fewest.options import check_word
 from fewest.schema import Feature, Schema
 
 
 @dataclass(frozen=True)
 class Immutable(Constraint):
-    """The feature never changes.
+    """The feature never changes; several names are several such constraints.
 
     Examples
     --------
     >>> Immutable("age").name
     'age'
+    >>> from fewest.constraints import Constraints
+    >>> Constraints(Immutable("age", "sex"))
+    Constraints(Immutable(name='age'), Immutable(name='sex'))
     """
 
     name: str
 
+    def __init__(self, name: str | None = None, *more: str) -> None:
+        names = () if name is None else (name, *more)
+        check_names("Immutable", *names)
+        # One name is what everything else sees: `Constraints` keeps several one by one.
+        object.__setattr__(self, "name", names[0] if len(names) == 1 else names)
+
+    def each(self) -> tuple[Constraint, ...]:
+        """One constraint for each name."""
+        return (self,) if isinstance(self.name, str) else tuple(Immutable(name) for name in self.name)
+
     def features(self) -> tuple[str, ...]:
         """Names of the features it speaks of."""
-        return (self.name,)
+        return (self.name,) if isinstance(self.name, str) else tuple(self.name)
 
     def permits(self, schema: Schema, start: pd.DataFrame, goal: pd.DataFrame) -> npt.NDArray[np.bool_]:
         """No row may move it."""
@@ -51,8 +65,8 @@ class Only(Constraint):
     direction: Literal["up", "down"]
 
     def __post_init__(self) -> None:
-        if self.direction not in ("up", "down"):
-            raise UsageError(f'direction "{self.direction}" is unknown', do='use "up" or "down"')
+        check_names("Only", self.name)
+        check_word("direction", self.direction, ("up", "down"))
 
     def features(self) -> tuple[str, ...]:
         """Names of the features it speaks of."""
@@ -80,6 +94,7 @@ class Range(Constraint):
     high: float = np.inf
 
     def __post_init__(self) -> None:
+        check_names("Range", self.name)
         if not self.low <= self.high:
             raise UsageError(f"the range {self.low}..{self.high} is empty", do="pass low <= high")
 
@@ -110,6 +125,9 @@ class OneOf(Constraint):
     levels: Sequence[Any]
 
     def __post_init__(self) -> None:
+        check_names("OneOf", self.name)
+        if isinstance(self.levels, str):
+            raise UsageError(f"OneOf needs a list of levels, not {self.levels!r}", do=f'pass ["{self.levels}"]')
         object.__setattr__(self, "levels", tuple(self.levels))
 
     def features(self) -> tuple[str, ...]:

@@ -15,7 +15,8 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from fewest.errors import DataError, UsageError
+from fewest.errors import DataError
+from fewest.options import check_number
 from fewest.schema import Schema
 
 Floats = npt.NDArray[np.float64]
@@ -129,7 +130,5 @@ class Credibility:
 
 def check_quantile(quantile: float) -> None:
     """Refuse a floor outside [0, 1]."""
-    if isinstance(quantile, bool) or not isinstance(quantile, int | float | np.number) or not 0 <= quantile <= 1:
-        raise UsageError(
-            f"the floor is {quantile!r}", do="use a quantile between 0 and 1, e.g. 0.05; it is no log-density"
-        )
+    do = "use a quantile between 0 and 1, e.g. 0.05; it is not a log-density"
+    check_number("the floor", quantile, do, least=0, most=1)

@@ -12,8 +12,8 @@ import pandas as pd
 
 from fewest.credibility.base import Credibility, check_quantile
 from fewest.decision import Decision
-from fewest.references._centres import negatives
 from fewest.schema import Schema
+from fewest.training_rows import TrainingRows
 from fewest.trees import Tree, read
 
 Floats = npt.NDArray[np.float64]
@@ -70,7 +70,7 @@ def leaf_support(
     X : table
         Training rows.
     y : (n,) labels
-        Their labels; the rows that do not have the positive label are used.
+        Their labels; the rows that do not have the positive label are used. Read as in `references.single`.
     floor : float
         Quantile of the accepted cases' own log-shares below which nothing counts as credible; 0 sets no floor.
     schema : Schema, optional
@@ -87,12 +87,11 @@ def leaf_support(
     [1.0, 1.0, 1.0, 0.0, 0.0]
     """
     check_quantile(floor)
-    schema = schema or Schema.infer(X, groups, decision.columns)
-    frame = schema.conform(X)
-    rows = negatives(decision, frame, y)
-    tree = read(decision, schema, frame)
+    training = TrainingRows.read(decision, X, y, schema, groups)
+    rows = training.accepted
+    tree = read(decision, training.schema, training.frame)
     count = np.bincount(tree.apply(tree.encode(rows)), minlength=tree.n_nodes)
     with np.errstate(divide="ignore"):
         density = LeafDensity(tree, np.log(count / len(rows)))
     provenance = {"kind": "leaf_support", "rows": len(rows), "leaves": len(tree.leaves)}
-    return Credibility.calibrate(schema, density, density.log_density(rows), floor, "leaf_support", provenance)
+    return Credibility.calibrate(training.schema, density, density.log_density(rows), floor, "leaf_support", provenance)

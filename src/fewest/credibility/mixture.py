@@ -14,9 +14,10 @@ from fewest.credibility._points import Points
 from fewest.credibility.base import Credibility, check_quantile
 from fewest.decision import Decision
 from fewest.errors import DataError, UsageError
-from fewest.references._centres import negatives
+from fewest.options import check_count, check_number, check_word
 from fewest.schema import Schema
 from fewest.search.floor import Mixture
+from fewest.training_rows import TrainingRows
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int32]
@@ -91,7 +92,7 @@ def mixture(
     X : table
         Training rows.
     y : (n,) labels
-        Their labels; the rows that do not have the positive label are used.
+        Their labels; the rows that do not have the positive label are used. Read as in `references.single`.
     floor : float
         Quantile of the accepted cases' own log-densities below which nothing counts as credible; 0 sets no floor.
     n_components : int, optional
@@ -119,10 +120,11 @@ def mixture(
     [-1.4, -0.7, -1.4, -372.8, -282.4]
     """
     check_quantile(floor)
+    check_count("max_rows", max_rows)
     _check(n_components, paper, covariance, regularisation)
-    schema = schema or Schema.infer(X, groups, decision.columns)
-    rows = negatives(decision, schema.conform(X), y)
-    encoder = Points.fit(schema, rows)
+    training = TrainingRows.read(decision, X, y, schema, groups)
+    rows = training.accepted
+    encoder = Points.fit(training.schema, rows)
     points = encoder.points(rows)
     sample = _sample(points, max_rows, random_state)
     added = regularisation if regularisation is not None else PAPER if paper else SANE
@@ -134,16 +136,15 @@ def mixture(
         "kind": "mixture", "rows": len(rows), "n_components": count, "covariance": covariance,
         "regularisation": added, "paper": paper, "random_state": random_state,
     }  # fmt: skip
-    return Credibility.calibrate(schema, density, density.at(points), floor, "mixture", provenance)
+    return Credibility.calibrate(training.schema, density, density.at(points), floor, "mixture", provenance)
 
 
 def _check(n_components: int | None, paper: bool, covariance: str, regularisation: float | None) -> None:
-    if n_components is not None and (isinstance(n_components, bool) or n_components < 1):
-        raise UsageError(f"n_components is {n_components!r}", do="use a whole number from 1 on, or None")
-    if covariance not in ("full", "tied", "diag", "spherical"):
-        raise UsageError(f'covariance "{covariance}" is unknown', do="use full, tied, diag or spherical")
-    if regularisation is not None and not regularisation > 0:
-        raise UsageError(f"regularisation is {regularisation!r}", do=f"use a number above 0, e.g. {SANE}")
+    if n_components is not None:
+        check_count("n_components", n_components, do=", or None")
+    check_word("covariance", covariance, ("full", "tied", "diag", "spherical"))
+    if regularisation is not None:
+        check_number("regularisation", regularisation, f"use a number above 0, e.g. {SANE}", above=0)
     if paper and n_components is None:
         raise UsageError("the paper's mixture has as many components as clusters", do="pass n_components")
     if paper and covariance != "full":

@@ -13,9 +13,10 @@ import pandas as pd
 from fewest.credibility._points import Points
 from fewest.credibility.base import Credibility, check_quantile
 from fewest.decision import Decision
-from fewest.errors import DataError, UsageError
-from fewest.references._centres import negatives
+from fewest.errors import DataError
+from fewest.options import check_count
 from fewest.schema import Schema
+from fewest.training_rows import TrainingRows
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int32]
@@ -96,7 +97,7 @@ def neighbours(
     X : table
         Training rows.
     y : (n,) labels
-        Their labels; the rows that do not have the positive label are used.
+        Their labels; the rows that do not have the positive label are used. Read as in `references.single`.
     k : int
         Which neighbour.
     floor : float
@@ -118,11 +119,11 @@ def neighbours(
     [True, False]
     """
     check_quantile(floor)
-    if isinstance(k, bool) or not isinstance(k, int | np.integer) or k < 1:
-        raise UsageError(f"k is {k!r}", do="use a whole number from 1 on")
-    schema = schema or Schema.infer(X, groups, decision.columns)
-    rows = negatives(decision, schema.conform(X), y)
-    encoder = Points.fit(schema, rows)
+    check_count("k", k)
+    check_count("max_rows", max_rows)
+    training = TrainingRows.read(decision, X, y, schema, groups)
+    rows = training.accepted
+    encoder = Points.fit(training.schema, rows)
     points = encoder.points(rows)
     if len(points) > max_rows:
         chosen = np.random.default_rng(random_state).choice(len(points), max_rows, replace=False)
@@ -131,4 +132,4 @@ def neighbours(
         raise DataError(f"there are {len(points)} accepted cases but k is {k}", do=f"use at most {len(points) - 1}")
     density = NeighbourDensity(encoder, points, int(k))
     provenance = {"kind": "neighbours", "k": int(k), "rows": len(points), "random_state": random_state}
-    return Credibility.calibrate(schema, density, density.of_accepted(), floor, "neighbours", provenance)
+    return Credibility.calibrate(training.schema, density, density.of_accepted(), floor, "neighbours", provenance)

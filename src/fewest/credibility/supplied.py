@@ -13,8 +13,8 @@ import pandas as pd
 from fewest.credibility.base import Credibility, check_quantile
 from fewest.decision import Decision
 from fewest.errors import DataError, UsageError
-from fewest.references._centres import negatives
 from fewest.schema import Schema
+from fewest.training_rows import TrainingRows
 
 Floats = npt.NDArray[np.float64]
 DECIMALS = 9  # rounding takes away what the rows beside a row may change in the last bits
@@ -55,7 +55,7 @@ def supplied(
     X : table
         Training rows.
     y : (n,) labels
-        Their labels; the rows that do not have the positive label are used.
+        Their labels; the rows that do not have the positive label are used. Read as in `references.single`.
     density : callable
         A table of raw rows -> one log-density per row. A row's value may not hang on the rows beside it.
     floor : float
@@ -76,12 +76,12 @@ def supplied(
     check_quantile(floor)
     if not callable(density):
         raise UsageError(f"{density!r} is no function", do="pass a function from a table to log-densities")
-    schema = schema or Schema.infer(X, groups, decision.columns)
-    rows = negatives(decision, schema.conform(X), y)
+    training = TrainingRows.read(decision, X, y, schema, groups)
+    rows = training.accepted
     called = CalledDensity(density)
     some = rows.iloc[:SAMPLE]
     alone = np.concatenate([called.log_density(some.iloc[[i]]) for i in range(len(some))])
     if not np.allclose(called.log_density(some), alone, rtol=0, atol=2 * 10.0**-DECIMALS, equal_nan=True):
         raise UsageError("a row's density changes with the rows beside it", do="let the function work row by row")
     provenance = {"kind": "supplied", "rows": len(rows)}
-    return Credibility.calibrate(schema, called, called.log_density(rows), floor, "supplied", provenance)
+    return Credibility.calibrate(training.schema, called, called.log_density(rows), floor, "supplied", provenance)

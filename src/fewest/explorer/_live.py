@@ -87,7 +87,7 @@ class Live:
     >>> decision = fw.Decision(lambda rows: rows["debt"].to_numpy() / 100)
     >>> live = Live(fw.Explainer(decision, fw.references.supplied(decision, {"debt": [20]})), "model.skops")
     >>> live.verdict({"debt": 90})[2]
-    'The model predicts positive (positive: 0.900).'
+    'The model predicts refused (refused: 0.900).'
     """
 
     explainer: Explainer
@@ -133,9 +133,8 @@ class Live:
             ) from error
         score, against = float(verdicts.score[0]), bool(verdicts.positive[0])
         shown = show_score(score, decision.cut, decision.kind in ("proba", "torch") and len(decision.classes) <= 2)
-        positive = "positive" if decision.positive is None else str(decision.positive)
-        outcome = positive if against else decision.negative_name
-        return score, against, f"The model predicts {outcome} ({positive}: {shown})."
+        outcome = decision.positive_name if against else decision.negative_name
+        return score, against, f"The model predicts {outcome} ({decision.positive_name}: {shown})."
 
     def explain(self, values: Mapping[str, Any], held: Sequence[str] = ()) -> Explanation:
         """The answer for one case when some features may not change."""

@@ -10,10 +10,10 @@ import numpy.typing as npt
 import pandas as pd
 
 from fewest.closeness import as_numbers
-from fewest.errors import UsageError
 from fewest.explainer import Explainer
 from fewest.explanation import STATUSES, Status
 from fewest.explanations import Explanations
+from fewest.options import check_count, check_number
 from fewest.schema import Schema
 
 EXPLAINED = STATUSES.index(Status.EXPLAINED)
@@ -66,10 +66,8 @@ def stability(explainer: Explainer, X: Any, noise: float = 0.05, repeats: int = 
     >>> stability(fw.Explainer(decision, fw.references.single(decision, X, y)), X)
     Stability(n=2, share_changed=0.0, share_ever_changed=0.0, share_turned=0.0)
     """
-    if not (np.isfinite(noise) and noise >= 0):
-        raise UsageError(f"noise is {noise!r}", do="use a share of a standard deviation, e.g. 0.05")
-    if isinstance(repeats, bool) or repeats < 1:
-        raise UsageError(f"repeats is {repeats!r}", do="use a whole number from 1 on")
+    check_number("noise", noise, "use a share of a standard deviation, e.g. 0.05", least=0)
+    check_count("repeats", repeats)
     out = explainer.explain(X)
     explained = out.answers.status == EXPLAINED
     if not explained.any():

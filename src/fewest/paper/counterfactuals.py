@@ -30,6 +30,7 @@ from fewest.paper.data import Rows, load_split
 from fewest.paper.models import CLUSTERS, changed_defaults, fit
 from fewest.peers import Counterfactuals, Peer, turns_alone
 from fewest.references import References
+from fewest.training_rows import TrainingRows
 
 KINDS = ("L2LR", "GBDT")
 CASES, QUICK_CASES = 80, 8
@@ -248,8 +249,8 @@ def sparsest(decision: Decision, X: pd.DataFrame, y: Any, few: References) -> Re
     >>> refs.assignment, len(refs) > 20
     ('sparsest', True)
     """
-    negative = np.asarray(y) != decision.positive
-    score = decision.score(few.schema.conform(X))
+    training = TrainingRows.read(decision, X, y, few.schema)
+    negative, score = training.labels.accepted, decision.score(training.frame)
     band = negative & (score < decision.cut) & (score >= decision.cut - WIDTH)
     many = {"min_share": SHARE, "schema": few.schema}
     parts = [few, _accepted(references.clusters, decision, X, y, n_clusters=_count(negative.sum()), **many)]

@@ -93,15 +93,6 @@ class Counterfactuals:
         return np.asarray(np.where(numeric, self.steps, 0.0).max(axis=1))
 
 
-def learn(decision: Decision, X: Any, y: Any) -> tuple[Schema, pd.DataFrame, npt.NDArray[Any]]:
-    """The schema of training rows, the rows conformed to it, and their labels."""
-    schema = Schema.infer(X, columns=decision.columns)
-    rows, labels = schema.conform(X), np.asarray(y)
-    if labels.ndim != 1 or len(labels) != len(rows):
-        raise DataError(f"there are {len(rows)} rows but labels of shape {labels.shape}", do="pass one label per row")
-    return schema, rows, labels
-
-
 @dataclass(frozen=True, eq=False)
 class FittedPeer:
     """A method that knows a decision and its training rows.

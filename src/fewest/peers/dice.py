@@ -17,8 +17,9 @@ import pandas as pd
 
 from fewest.decision import Decision
 from fewest.errors import MissingExtraError, UsageError
-from fewest.peers.base import FittedPeer, Floats, learn
+from fewest.peers.base import FittedPeer, Floats
 from fewest.schema import Feature, Schema
+from fewest.training_rows import TrainingRows
 
 OUTCOME = "decided against"
 LEVELLED = ("category", "boolean")
@@ -52,7 +53,8 @@ class DiCE:
 
     def fit(self, decision: Decision, X: Any, y: Any) -> FittedPeer:
         """Hand the training rows and the model over to dice-ml."""
-        schema, rows, _ = learn(decision, X, y)
+        training = TrainingRows.read(decision, X, y)
+        schema, rows = training.schema, training.frame
         for feature in schema.features:
             if not feature.is_numeric and feature.kind not in LEVELLED:
                 raise UsageError(f'dice-ml takes numbers and levels, not "{feature.name}"', do="leave it out")

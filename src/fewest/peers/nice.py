@@ -11,11 +11,13 @@ import pandas as pd
 
 from fewest.closeness import Distances
 from fewest.decision import Decision
-from fewest.errors import ModelError, UsageError
+from fewest.errors import ModelError
 from fewest.inside import Inside
-from fewest.peers.base import Bools, FittedPeer, Floats, learn
+from fewest.options import check_word
+from fewest.peers.base import Bools, FittedPeer, Floats
 from fewest.peers.between import Between, read_inside
 from fewest.schema import Schema
+from fewest.training_rows import TrainingRows
 
 
 @dataclass(frozen=True)
@@ -49,11 +51,11 @@ class NICE:
 
     def fit(self, decision: Decision, X: Any, y: Any) -> FittedPeer:
         """Keep the training rows that are decided and labelled negative."""
-        if self.reward not in ("sparsity", "proximity"):
-            raise UsageError(f'reward "{self.reward}" is unknown', do='use "sparsity" or "proximity"')
-        schema, rows, labels = learn(decision, X, y)
+        check_word("reward", self.reward, ("sparsity", "proximity"))
+        training = TrainingRows.read(decision, X, y)
+        schema, rows = training.schema, training.frame
         accepted = ~decision.verdicts(rows).positive
-        justified = accepted & (labels != decision.positive)
+        justified = accepted & training.labels.accepted
         pool = rows[justified if justified.any() else accepted]
         if len(pool) == 0:
             raise ModelError("the model decides against every training row", do="check `positive=` and the threshold")

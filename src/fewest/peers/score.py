@@ -18,10 +18,11 @@ from fewest.decision import Decision
 from fewest.encoding import cells
 from fewest.errors import FewestError
 from fewest.inside import Inside
-from fewest.peers.base import FittedPeer, learn
+from fewest.peers.base import FittedPeer
 from fewest.peers.space import Space
 from fewest.structure import Additive, Network, Opaque
 from fewest.structure.base import Structure
+from fewest.training_rows import TrainingRows
 
 Floats = npt.NDArray[np.float64]
 
@@ -79,7 +80,8 @@ class Score:
     @classmethod
     def fit(cls, decision: Decision, X: Any, y: Any) -> Score:
         """Make the space of training rows and read the model."""
-        schema, rows, _ = learn(decision, X, y)
+        training = TrainingRows.read(decision, X, y)
+        schema, rows = training.schema, training.frame
         return cls.read(decision, Space.fit(schema, rows), rows)
 
     @classmethod

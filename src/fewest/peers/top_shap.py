@@ -15,12 +15,13 @@ from fewest import references
 from fewest.decision import Decision
 from fewest.errors import ModelError
 from fewest.inside import Inside
-from fewest.peers.base import FittedPeer, Floats, learn
+from fewest.peers.base import FittedPeer, Floats
 from fewest.peers.between import Between, read_inside
 from fewest.peers.shapley import shapley_values
 from fewest.references import References
 from fewest.schema import Schema
 from fewest.structure import Additive, Ensemble
+from fewest.training_rows import TrainingRows
 
 BACKGROUND = 100
 
@@ -73,7 +74,8 @@ class Attribution:
     @classmethod
     def read(cls, settings: TopSHAP, decision: Decision, X: Any, y: Any) -> Attribution:
         """Read the model, the background and the goal from training rows."""
-        schema, rows, _ = learn(decision, X, y)
+        training = TrainingRows.read(decision, X, y)
+        schema, rows = training.schema, training.frame
         inside = read_inside(decision, schema, rows)
         if not isinstance(inside.structure, Additive | Ensemble):
             raise ModelError(

@@ -10,6 +10,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from fewest.errors import UsageError
+from fewest.options import check_count
 from fewest.plots._display import MARKERS, Display, shade
 from fewest.references import References
 
@@ -65,6 +66,7 @@ class ClusterMapDisplay(Display):
         """
         from fewest.clustering import pca
 
+        check_count("most", most)
         plain = references.plain()
         assigner: Any = plain.assigner
         if not all(hasattr(assigner, name) for name in ("space", "fitted", "centres")):

@@ -12,6 +12,7 @@ import pandas as pd
 from fewest.errors import UsageError
 from fewest.explanation import STATUSES, Status
 from fewest.explanations import Explanations
+from fewest.options import check_count
 from fewest.plots._display import HATCHES, Display, shade
 
 
@@ -44,6 +45,7 @@ class FeatureFrequencyDisplay(Display):
         most : int
             Features shown at most: those with the largest shares.
         """
+        check_count("most", most)
         named = explanations if isinstance(explanations, Mapping) else {"": explanations}
         if not named:
             raise UsageError("there are no explanations", do="pass at least one table of them")

@@ -12,6 +12,7 @@ import pandas as pd
 
 from fewest.errors import UsageError
 from fewest.explanation import STATUSES, Status
+from fewest.options import check_count
 from fewest.plots._display import Display, ink, shade
 from fewest.schema import Feature
 
@@ -66,6 +67,7 @@ class RegionDisplay(Display):
         steps : int
             Grid points per feature.
         """
+        check_count("steps", steps, least=2)
         schema, refs = explainer.schema, explainer.references
         numeric = [feature for feature in schema.features if feature.is_numeric]
         chosen = numeric[:2] if features is None else [schema.features[schema.index(name)] for name in features]

@@ -9,32 +9,10 @@ import numpy.typing as npt
 import pandas as pd
 
 from fewest.closeness import as_numbers, feature_distances
-from fewest.decision import Decision
-from fewest.errors import DataError, UsageError
 from fewest.schema import Feature, Schema
 
 Centre = Literal["mean", "median", "medoid"]
 CENTRES = ("mean", "median", "medoid")
-
-
-def check_centre(centre: str) -> None:
-    """Refuse an unknown word."""
-    if centre not in CENTRES:
-        raise UsageError(f'centre "{centre}" is unknown', do="use mean, median or medoid")
-
-
-def negatives(decision: Decision, frame: pd.DataFrame, y: Any) -> pd.DataFrame:
-    """Rows whose label is not the positive one (with ``against``: whose label is that one)."""
-    labels = np.asarray(y)
-    if labels.ndim != 1 or len(labels) != len(frame):
-        raise DataError(f"there are {len(frame)} rows but labels of shape {labels.shape}", do="pass one label per row")
-    wanted = labels == decision.against if decision.against is not None else labels != decision.positive
-    if not np.any(wanted):
-        raise DataError(
-            f"no row is labelled other than {decision.positive!r}, so there is no accepted case to compare with",
-            do="check the labels and `positive=`",
-        )
-    return frame[np.asarray(wanted)]
 
 
 def centre_of(schema: Schema, rows: pd.DataFrame, centre: Centre, pool: pd.DataFrame | None = None) -> dict[str, Any]:

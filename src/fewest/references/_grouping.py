@@ -12,8 +12,9 @@ import numpy.typing as npt
 import pandas as pd
 
 from fewest.decision import Decision
-from fewest.errors import DataError, FewestWarning, PositiveReferenceError, UsageError
-from fewest.references._centres import Centre, centre_of, check_centre
+from fewest.errors import DataError, FewestWarning, PositiveReferenceError
+from fewest.options import check_count, check_number, check_word
+from fewest.references._centres import CENTRES, Centre, centre_of
 from fewest.references.base import Assignment, References, build, check_assignment
 from fewest.references.spread import Spread
 from fewest.schema import Schema
@@ -41,19 +42,14 @@ class Settings:
     min_share: float
 
     def __post_init__(self) -> None:
-        check_centre(self.centre)
+        check_word("centre", self.centre, CENTRES)
         check_assignment(self.assignment)
-        count = self.n_clusters
-        if count != "auto" and (isinstance(count, bool) or not isinstance(count, int | np.integer) or count < 1):
-            raise UsageError(f"n_clusters is {count!r}", do='use a whole number from 1 on, or "auto"')
-        if self.select not in ("silhouette", "bic"):
-            raise UsageError(f'select "{self.select}" is unknown', do='use "silhouette" or "bic"')
-        if not self.m > 0:
-            raise UsageError(f"m is {self.m!r}", do="use a number above 0")
-        if self.max_rows < 1:
-            raise UsageError(f"max_rows is {self.max_rows!r}", do="use a whole number from 1 on")
-        if not 0 <= self.min_share < 1:
-            raise UsageError(f"min_share is {self.min_share!r}", do="use a share from 0 to below 1")
+        if self.n_clusters != "auto":
+            check_count("n_clusters", self.n_clusters, do=', or "auto"')
+        check_word("select", self.select, ("silhouette", "bic"))
+        check_number("m", self.m, "use a number above 0", above=0)
+        check_count("max_rows", self.max_rows)
+        check_number("min_share", self.min_share, "use a share from 0 to below 1", least=0, most=np.nextafter(1, 0))
 
 
 @dataclass(frozen=True, eq=False)

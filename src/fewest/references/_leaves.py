@@ -16,10 +16,12 @@ import pandas as pd
 from fewest.constraints import Constraints
 from fewest.decision import Decision
 from fewest.errors import ModelError, UsageError
-from fewest.references._centres import centre_of, negatives
+from fewest.options import check_word
+from fewest.references._centres import centre_of
 from fewest.references._rounding import holding
 from fewest.references.base import References, build
 from fewest.schema import Schema
+from fewest.training_rows import TrainingRows, warn_where_predict_differs
 from fewest.trees import Reach, Tree, boxes, read
 from fewest.trees.boxes import Box, Interval, Levels
 from fewest.trees.reach import decode
@@ -91,6 +93,7 @@ def leaves(
     X : table
         Training rows.
     y : (n,) labels
+        Read as in `single`.
     value : str
         What a feature outside a leaf is set to: ``nearest``, the value in the leaf next to the case's own; ``median``
         or ``mean``, that of the leaf's negatively labelled training rows.
@@ -109,12 +112,11 @@ def leaves(
     >>> str(out[2].changes[0]), out[2].reference, out[2].credibility
     ('debt had been 5 instead of 8', 'leaf 1', 1.0)
     """
-    if value not in ("nearest", "median", "mean"):
-        raise UsageError(f'value "{value}" is unknown', do="use nearest, median or mean")
-    schema = schema or Schema.infer(X, groups, decision.columns)
-    frame = schema.conform(X)
-    good = negatives(decision, frame, y)
-    tree = read(decision, schema, frame)
+    check_word("value", value, ("nearest", "median", "mean"))
+    training = TrainingRows.read(decision, X, y, schema, groups)
+    schema, good = training.schema, training.accepted
+    warn_where_predict_differs(decision, training.frame)
+    tree = read(decision, schema, training.frame)
     places = [(node, box) for node, box in boxes(tree) if not tree.positive[node]]
     nodes = [node for node, _ in places]
     if not nodes:

@@ -14,7 +14,7 @@ import pandas as pd
 from fewest.closeness import Distances
 from fewest.decision import Decision
 from fewest.errors import PositiveReferenceError, UsageError
-from fewest.references._centres import negatives
+from fewest.options import check_word
 from fewest.references._rounding import as_frame, finer
 from fewest.references.audit import Audit, Dense, People, audit, check_rows
 from fewest.references.flexible import Flexibility, Placement, move
@@ -22,18 +22,19 @@ from fewest.references.saved import Saved, plain_rows
 from fewest.references.signing import Clock, Signature, utc_now
 from fewest.references.spread import Spread
 from fewest.schema import Schema
+from fewest.training_rows import TrainingRows
 
 OnPositive = Literal["error", "allow"]
+ON_POSITIVE = ("error", "allow")
 Assignment = Literal["features", "embedding", "sparsest", "nearest"]
 
 
 def check_assignment(word: str) -> Assignment:
     """The assignment a word stands for, or an error that lists them."""
-    if word in ("features", "embedding", "sparsest"):
-        return word  # type: ignore[return-value]
     if word == "nearest":
         return "features"
-    raise UsageError(f'assignment "{word}" is unknown', do='use "features", "embedding" or "sparsest"')
+    check_word("assignment", word, ("features", "embedding", "sparsest"))
+    return word  # type: ignore[return-value]
 
 
 class Assigner(Protocol):
@@ -222,7 +223,7 @@ class References:
         plain = self.plain()
         spread = plain.spread
         if X is not None:
-            rows = negatives(self.decision, self.schema.conform(X, unseen="allow"), y)
+            rows = TrainingRows.read(self.decision, X, y, self.schema, unseen="allow").accepted
             spread = replace(spread, quantiles=Spread.of(self.schema, rows).quantiles)
         elif not spread.quantiles and any(feature.is_numeric for feature in self.schema.features):
             raise UsageError("these references do not know how accepted cases spread", do="pass X and y")
@@ -252,7 +253,7 @@ class References:
         check_rows(X, y)
         people = None
         if X is not None:
-            rows = negatives(self.decision, self.schema.conform(X, unseen="allow"), y)
+            rows = TrainingRows.read(self.decision, X, y, self.schema, unseen="allow").accepted
             people = People.of(self.schema, self.frame, rows, self._plain_candidates(rows)[:, 0].tolist())
             people = people.with_twins(self.twin_of)
         return audit(self.saved(), people=people, density=credibility)
@@ -305,7 +306,11 @@ class References:
             support=tuple(int(count) for count in self.support),
             score=tuple(float(score) for score in self.score),
             schema=self.schema,
-            decision={"positive": str(decision.positive), "outcome": decision.negative_name, "threshold": decision.cut},
+            decision={
+                "positive": None if decision.positive is None else str(decision.positive),
+                "outcome": decision.negative_name,
+                "threshold": decision.cut,
+            },
             assignment=self.assignment,
             provenance=dict(self.provenance),
             spread=self.spread,
@@ -361,8 +366,7 @@ def build(
     Numbers get more decimals than their features have where the model accepts a point only then: with ``rescue``, and
     where a point that is decided against is an error.
     """
-    if on_positive not in ("error", "allow"):
-        raise UsageError(f'on_positive "{on_positive}" is unknown', do='use "error" or "allow"')
+    check_word("on_positive", on_positive, ON_POSITIVE)
     frame = as_frame(schema, rows, unseen="error")
     verdicts = decision.verdicts(frame)
     if verdicts.positive.any() and (on_positive == "error" or rescue):

@@ -6,10 +6,11 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
 from fewest.decision import Decision
-from fewest.references._centres import Centre, negatives
+from fewest.references._centres import Centre
 from fewest.references._grouping import Select, Settings, grouped
 from fewest.references.base import Assignment, References
 from fewest.schema import Schema
+from fewest.training_rows import TrainingRows, warn_where_predict_differs
 
 if TYPE_CHECKING:
     from fewest.clustering import Embedding
@@ -50,7 +51,8 @@ def clusters(
     X : table
         Training rows.
     y : (n,) labels
-        Their labels; the rows that do not have the positive label are used.
+        Their labels, as the model knows them; the rows that do not have the positive label are used. Or booleans, True
+        where a row was accepted (not with a model whose classes are booleans or 0 and 1: there they are labels).
     n_clusters : int or "auto"
         How many; 1 is `single`, over the accepted rows. ``auto`` takes the best number from 2 to 10.
     centre : str
@@ -87,6 +89,7 @@ def clusters(
     ([21, 61], [3, 2])
     """
     settings = Settings(n_clusters, centre, embedding, assignment, m, select, random_state, max_rows, min_share)
-    schema = schema or Schema.infer(X, groups, decision.columns)
-    rows = negatives(decision, schema.conform(X), y)
-    return grouped(decision, schema, rows, settings, {"kind": "clusters", "rows": len(rows)}, rows)
+    training = TrainingRows.read(decision, X, y, schema, groups)
+    rows = training.accepted
+    warn_where_predict_differs(decision, training.frame)
+    return grouped(decision, training.schema, rows, settings, {"kind": "clusters", "rows": len(rows)}, rows)

@@ -16,7 +16,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from fewest.decision import Decision
-from fewest.errors import UsageError
+from fewest.options import check_count, check_number, check_word
 from fewest.references._rounding import as_frame
 from fewest.references.spread import Floats, Spread, at_levels, band, numeric_columns, position
 from fewest.schema import Feature, Schema
@@ -56,15 +56,11 @@ class Flexibility:
     at: Placement = "uniform"
 
     def __post_init__(self) -> None:
-        number = isinstance(self.eps, int | float | np.number) and not isinstance(self.eps, bool)
-        if not number or not 0 <= self.eps <= WIDEST:
-            raise UsageError(f"eps is {self.eps!r}", do=f"use a share of the negatives from 0 to {WIDEST}, e.g. 0.05")
-        for name, least in (("grid", 2), ("passes", 1)):
-            count = getattr(self, name)
-            if isinstance(count, bool) or not isinstance(count, int | np.integer) or count < least:
-                raise UsageError(f"{name} is {count!r}", do=f"use a whole number from {least} on")
-        if self.at not in ("uniform", "quantiles"):
-            raise UsageError(f'at "{self.at}" is unknown', do='use "uniform" or "quantiles"')
+        share = f"use a share of the negatives from 0 to {WIDEST}, e.g. 0.05"
+        check_number("eps", self.eps, share, least=0, most=WIDEST)
+        check_count("grid", self.grid, least=2)
+        check_count("passes", self.passes)
+        check_word("at", self.at, ("uniform", "quantiles"))
 
 
 def move(

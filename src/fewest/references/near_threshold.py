@@ -12,11 +12,13 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from fewest.decision import Decision
-from fewest.errors import DataError, UsageError
-from fewest.references._centres import Centre, negatives
+from fewest.errors import DataError
+from fewest.options import check_number
+from fewest.references._centres import Centre
 from fewest.references._grouping import Select, Settings, grouped
 from fewest.references.base import Assignment, References
 from fewest.schema import Schema
+from fewest.training_rows import TrainingRows, warn_where_predict_differs
 
 if TYPE_CHECKING:
     from fewest.clustering import Embedding
@@ -54,7 +56,7 @@ def near_threshold(
     X : table
         Training rows.
     y : (n,) labels, optional
-        Where given, only rows that do not have the positive label are used.
+        Where given, only rows that do not have the positive label are used. Read as in `single`.
     width : float
         The band of scores below the threshold, in the units of the score.
     n_clusters, centre, embedding, assignment, m, select, schema, groups, random_state, max_rows, min_share
@@ -70,11 +72,10 @@ def near_threshold(
     [4]
     """
     settings = Settings(n_clusters, centre, embedding, assignment, m, select, random_state, max_rows, min_share)
-    if not width > 0:
-        raise UsageError(f"width is {width!r}", do="use a number above 0, in the units of the score")
+    check_number("width", width, "use a number above 0, in the units of the score", above=0)
     schema = schema or Schema.infer(X, groups, decision.columns)
-    frame = schema.conform(X)
-    rows = frame if y is None else negatives(decision, frame, y)
+    rows = schema.conform(X) if y is None else TrainingRows.read(decision, X, y, schema).accepted
+    warn_where_predict_differs(decision, rows)
     score, positive = decision.verdicts(rows)
     band = ~positive & (score >= decision.cut - width)
     if not band.any():

@@ -44,7 +44,7 @@ class Saved:
     schema : Schema, optional
         None in files of format 1.
     decision : mapping
-        ``positive``, ``outcome`` and ``threshold``; empty in files of format 1.
+        ``positive`` (None where the model has no classes), ``outcome`` and ``threshold``; empty in files of format 1.
     assignment : str
     provenance : mapping
     spread : Spread

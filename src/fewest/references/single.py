@@ -7,10 +7,12 @@ from dataclasses import replace
 from typing import Any
 
 from fewest.decision import Decision
-from fewest.references._centres import Centre, centre_of, check_centre, negatives
-from fewest.references.base import OnPositive, References, build
+from fewest.options import check_word
+from fewest.references._centres import CENTRES, Centre, centre_of
+from fewest.references.base import ON_POSITIVE, OnPositive, References, build
 from fewest.references.spread import Spread
 from fewest.schema import Schema
+from fewest.training_rows import TrainingRows, warn_where_predict_differs
 
 
 def single(
@@ -31,7 +33,8 @@ def single(
     X : table
         Training rows.
     y : (n,) labels
-        Their labels; the rows that do not have the positive label are used.
+        Their labels, as the model knows them; the rows that do not have the positive label are used. Or booleans, True
+        where a row was accepted (not with a model whose classes are booleans or 0 and 1: there they are labels).
     centre : str
         ``mean``: mean of numbers, most frequent level of the rest; ``median``: the median instead of the mean;
         ``medoid``: the real row nearest to the median centre, among those the model accepts.
@@ -50,9 +53,11 @@ def single(
     >>> single(Decision(LogisticRegression().fit(X, y)), X, y).frame.to_dict("records")
     [{'debt': 2, 'age': 40}]
     """
-    check_centre(centre)
-    schema = schema or Schema.infer(X, groups, decision.columns)
-    rows = negatives(decision, schema.conform(X), y)
+    check_word("centre", centre, CENTRES)
+    check_word("on_positive", on_positive, ON_POSITIVE)
+    training = TrainingRows.read(decision, X, y, schema, groups)
+    schema, rows = training.schema, training.accepted
+    warn_where_predict_differs(decision, training.frame)
     pool = None
     if centre == "medoid":
         accepted = rows[~decision.verdicts(rows).positive]

@@ -48,7 +48,7 @@ class LetterError(UndefinedError):
     --------
     >>> print(LetterError({"the reference is not signed off": "sign it"}))
     no letter is written: the reference is not signed off
-      Do: sign it
+      Try: sign it
     """
 
     def __init__(self, causes: Mapping[str, str]) -> None:

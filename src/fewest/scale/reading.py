@@ -55,7 +55,7 @@ class Run:
     0    0  ALREADY_NEGATIVE    []
     1    1         EXPLAINED  [20]
     >>> print(run.explanation(1))
-    If debt had been 20 instead of 90, the model would have predicted not None (positive: 0.200 instead of 0.900).
+    If debt had been 20 instead of 90, the model would have predicted accepted (refused: 0.200 instead of 0.900).
     """
 
     path: Path

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from fewest.decision import ACCEPTED, REFUSED
 from fewest.explanation import Change, Explanation, Fact, Proof, Status
 from fewest.schema import Feature, Schema
 from fewest.typed import Cells, typed
@@ -42,10 +43,11 @@ class Told:
     def about(self) -> dict[str, Any]:
         """How the outcomes are called; read off the settings where a run of format 1 does not say."""
         settings = self.manifest["settings"]
-        positive, outcome = settings["positive"], str(settings["outcome"])
+        positive = REFUSED if settings["positive"] is None else str(settings["positive"])
+        outcome = ACCEPTED if settings["positive"] is None else str(settings["outcome"])
         two = settings["against"] is None and not outcome.startswith("not ")
         return {
-            "positive": "positive" if positive is None else str(positive),
+            "positive": positive,
             "outcome": outcome,
             "percent": settings["score"] == "torch" or (settings["score"] == "proba" and two),
             "plus": settings["direction"] == "plus",

@@ -69,7 +69,7 @@ def names(explainer: Explainer, data: Sequence[Path], title: str | None, model_n
     return {
         "title": title or f"Which facts decided? {data[0].name}",
         "model": model_name or _class_name(decision.model),
-        "positive": str(decision.positive if decision.positive is not None else "positive"),
+        "positive": decision.positive_name,
         "outcome": decision.negative_name,
         "percent": decision.kind in ("proba", "torch") and len(decision.classes) <= 2,
         "plus": explainer.direction == "plus",
@@ -88,7 +88,7 @@ def files_beside(explainer: Explainer, head: pd.DataFrame) -> dict[str, bytes]:
     files = {REFERENCES: references_file(explainer.references)}
     tree = _tree(explainer, head)
     if tree is not None:
-        names = (explainer.decision.negative_name, str(explainer.decision.positive))
+        names = (explainer.decision.negative_name, explainer.decision.positive_name)
         text = json.dumps(as_dict(tree, names), indent=1, ensure_ascii=False, allow_nan=False)
         files[TREE] = (text + "\n").encode("utf-8", "surrogatepass")
     return files

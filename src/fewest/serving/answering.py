@@ -60,10 +60,10 @@ class Answerer:
     >>> import fewest as fw
     >>> X = pd.DataFrame({"debt": [1, 9]})
     >>> decision = fw.Decision(lambda cases: cases["debt"].to_numpy() / 10)
-    >>> answerer = Answerer(fw.Explainer(decision, fw.references.single(decision, X[:1], [0])))
+    >>> answerer = Answerer(fw.Explainer(decision, fw.references.single(decision, X[:1], [True])))
     >>> (reply,) = answerer.answer(["predict"], [b'{"instances": [{"debt": 8}]}'])
     >>> reply.head["status"], reply.body
-    (200, b'{"predictions": [{"prediction": "positive", "positive": true, "score": 0.8}]}')
+    (200, b'{"predictions": [{"prediction": "refused", "positive": true, "score": 0.8}]}')
     """
 
     def __init__(

@@ -17,7 +17,7 @@ def describe(
     """Features, decision, limits, and the JSON Schema of an instance."""
     decision = explainer.decision
     return {
-        "positive": str(decision.positive if decision.positive is not None else "positive"),
+        "positive": decision.positive_name,
         "outcome": decision.negative_name,
         "threshold": float(decision.cut),
         "direction": explainer.direction,

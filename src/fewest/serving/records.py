@@ -36,9 +36,8 @@ def change_records(changes: tuple[Change, ...]) -> list[dict[str, Any]]:
 
 def prediction_record(decision: Decision, score: float, positive: bool) -> dict[str, Any]:
     """What the model decides of one case."""
-    label = decision.positive if decision.positive is not None else "positive"
     return {
-        "prediction": str(label) if positive else decision.negative_name,
+        "prediction": decision.positive_name if positive else decision.negative_name,
         "positive": bool(positive),
         "score": plain(float(score)),
     }

@@ -18,6 +18,7 @@ from fewest.explanation import STATUSES, Status
 from fewest.explanations import Explanations
 from fewest.metrics import closeness, likelihood, sparsity
 from fewest.references import References
+from fewest.training_rows import read_labels
 
 NAMES = ("before", "after")
 EXPLAINED = STATUSES.index(Status.EXPLAINED)
@@ -150,11 +151,12 @@ def compare(
         for name, decision, given in zip(NAMES, decisions, (references_before, references_after), strict=True)
     )
     sides = _side(decisions[0], first, X), _side(decisions[1], second, X)
-    truth = _truth(y, decisions[0], len(sides[0].verdicts.positive))
+    frame = first.schema.conform(X, unseen="allow")
+    truth = read_labels(decisions[0], y, frame).refused
     density = None if X_train is None else mixture(decisions[0], X_train, y_train, schema=first.schema)
     table = pd.DataFrame({name: _figures(side, truth, density) for name, side in zip(NAMES, sides, strict=True)})
     table["difference"] = table["after"] - table["before"]
-    return Comparison(table, _changed(*sides, first.schema.conform(X, unseen="allow").index), len(truth))
+    return Comparison(table, _changed(*sides, frame.index), len(truth))
 
 
 def _decisions(before: Any, after: Any, positive: Any) -> tuple[Decision, Decision]:
@@ -194,13 +196,6 @@ def _side(decision: Decision, refs: References, X: Any) -> Side:
     return Side(decision, verdicts, Explainer(decision, refs, unseen="allow").explain(frame[verdicts.positive]))
 
 
-def _truth(y: Any, decision: Decision, n: int) -> npt.NDArray[np.bool_]:
-    labels = np.asarray(y)
-    if labels.shape != (n,):
-        raise DataError(f"there are {n} rows but labels of shape {labels.shape}", do="pass one label per row")
-    return np.asarray(labels == decision.positive, dtype=bool)
-
-
 def _figures(side: Side, truth: npt.NDArray[np.bool_], density: Credibility | None) -> dict[str, float]:
     from sklearn.metrics import roc_auc_score
 
@@ -226,7 +221,7 @@ def _figures(side: Side, truth: npt.NDArray[np.bool_], density: Credibility | No
 
 def _changed(before: Side, after: Side, index: Any) -> pd.DataFrame:
     """The rows decided otherwise."""
-    named = {True: str(before.decision.positive), False: before.decision.negative_name}
+    named = {True: before.decision.positive_name, False: before.decision.negative_name}
     table = pd.DataFrame(
         {
             "before": [named[bool(positive)] for positive in before.verdicts.positive],

@@ -78,7 +78,7 @@ def report(view: RunView, title: str | None = None) -> str:
     >>> refs = fw.references.supplied(decision, {"debt": [20]})
     >>> _ = explain_files(fw.Explainer(decision, refs), folder / "cases.csv", folder / "run", jobs=1)
     >>> page = report(open_run(folder / "run"))
-    >>> "1 of 2 cases were predicted positive" in page, "<script" in page
+    >>> "1 of 2 cases were predicted refused" in page, "<script" in page
     (True, False)
     """
     style = render("style.css.j2").rstrip() + "\n" + STYLE

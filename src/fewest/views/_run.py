@@ -58,7 +58,7 @@ class RunView:
     >>> _ = explain_files(fw.Explainer(decision, refs), folder / "cases.csv", folder / "run", jobs=1, title="Debts")
     >>> view = open_run(folder / "run")
     >>> view.title, view.summary
-    ('Debts', '2 of 3 cases were predicted positive; for 100 % one feature turns the decision.')
+    ('Debts', '2 of 3 cases were predicted refused; for 100 % one feature turns the decision.')
     >>> [(line.row, line.features) for line in view.cases(Filter(status="EXPLAINED"))]
     [(1, ('debt',)), (2, ('debt',))]
     >>> [(row.feature, row.case, row.after) for row in view.case(1).rows]
