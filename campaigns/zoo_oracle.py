@@ -244,12 +244,24 @@ def wrong(answer: Any, race: Mapping[str, Truth], cubes: Mapping[str, Cube], que
         return f"SEV {answer.sev}, {len(shown)} changes, {answer.proof}"
     if shown not in race[answer.reference].sets:
         return f"{sorted(shown)} is not one of the smallest sets towards {answer.reference}"
-    return wrong_values(answer, cubes[answer.reference]) or wrong_list(answer, right, race[answer.reference])
+    off = wrong_values(answer, answer.changes, cubes[answer.reference])
+    return off or wrong_list(answer, right) or wrong_ways(answer, race, cubes)
 
 
-def wrong_values(answer: Any, cube: Cube) -> str | None:
+def wrong_ways(answer: Any, race: Mapping[str, Truth], cubes: Mapping[str, Cube]) -> str | None:
+    """Every listed set has the values of a reference towards which it is a smallest set."""
+    for changes in answer.alternatives:
+        names = frozenset(change.feature for change in changes)
+        least = {name: t for name, t in race.items() if t.cost is not None and abs(t.cost - answer.cost) <= SAME}
+        goals = [name for name, truth in least.items() if names in truth.sets]
+        if all(wrong_values(answer, changes, cubes[reference]) for reference in goals):
+            return f"{sorted(names)} is listed with values of no reference that it leads to"
+    return None
+
+
+def wrong_values(answer: Any, changes: Any, cube: Cube) -> str | None:
     """Changes go from the case's values to the reference's, or the other way for SEV+."""
-    for change in answer.changes:
+    for change in changes:
         if change.feature in cube.case:
             pair = cube.case[change.feature], cube.goal[change.feature]
             before, after = pair[::-1] if answer.plus else pair
@@ -258,13 +270,13 @@ def wrong_values(answer: Any, cube: Cube) -> str | None:
     return None
 
 
-def wrong_list(answer: Any, right: Truth, towards: Truth) -> str | None:
+def wrong_list(answer: Any, right: Truth) -> str | None:
     """Listed sets are smallest ones, each once, and all of them where that is claimed."""
     listed = [frozenset(change.feature for change in changes) for changes in answer.alternatives]
     if len(set(listed)) != len(listed):
         return "a set is listed twice"
-    if not set(listed) <= towards.sets:
-        return f"{sorted(map(sorted, set(listed) - towards.sets))[:2]} is listed, and not a smallest set"
+    if not set(listed) <= right.sets:
+        return f"{sorted(map(sorted, set(listed) - right.sets))[:2]} is listed, and not a smallest set"
     if answer.all_listed and set(listed) != right.sets:
         return f"all {len(listed)} sets are said to be listed, there are {len(right.sets)}"
     return None

@@ -168,8 +168,8 @@ class Explanation:
         Name of the reference compared with.
     proof : Proof
     alternatives : tuple of tuples of Change
-        Smallest sets, the one shown first, where they were asked for. Sets that lead to other references bring those
-        references' values.
+        Smallest sets, the one shown first, where they were asked for. A set that changes the outcome towards another
+        reference only has the values of that one.
     all_listed : bool
         Whether the search proved that ``alternatives`` holds every smallest set.
     l_inf : float or None

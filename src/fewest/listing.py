@@ -6,13 +6,10 @@ from dataclasses import dataclass, field
 
 import numpy as np
 import numpy.typing as npt
-import pandas as pd
 
 from fewest.answers import Answers
 from fewest.explanation import STATUSES, Status
-from fewest.schema import Schema
 from fewest.search import Found, Outcome
-from fewest.typed import Cells
 
 Bools = npt.NDArray[np.bool_]
 Floats = npt.NDArray[np.float64]
@@ -35,14 +32,15 @@ class Listed:
 class Listing:
     """Collects the sets that searches list, case by case, and joins those that cost the same.
 
+    A set of features that changes the outcome towards several references is listed once: towards the reference shown
+    if it is one of them, else towards the nearest.
+
     Attributes
     ----------
     asked : int
         Sets wanted per case at most.
     one_reference : bool
         Whether sets towards other references than the one shown are left out (SEV+).
-    alike : (m, p) int32
-        Equal numbers where references have equal values: the same changes are listed once.
     open_from : (n,) float64
         Least cost at which a search that was stopped may have missed sets; inf where none was.
     found : dict
@@ -51,15 +49,8 @@ class Listing:
 
     asked: int
     one_reference: bool
-    alike: Ints
     open_from: Floats
     found: dict[int, list[Listed]] = field(default_factory=dict)
-
-    @classmethod
-    def begin(cls, asked: int, cases: int, schema: Schema, references: pd.DataFrame, plus: bool) -> Listing:
-        """Nothing listed yet."""
-        alike = _alike(schema, references) if asked else np.empty((0, 0), dtype=np.int32)
-        return cls(asked, plus, alike, np.full(cases, np.inf))
 
     def note(self, case: Longs, reference: Ints, found: Found, features: list[Bools]) -> None:
         """Take in the sets of some cubes; ``features`` are those of ``found.sets``."""
@@ -75,31 +66,15 @@ class Listing:
             row, most = int(rows[case]), best[case] * SAME
             shown = int(answers.reference[row])
             tied = sorted((e for e in entries if e.cost <= most), key=lambda entry: entry.reference != shown)
-            others = self.one_reference and len(tied) > 1
-            tied = tied[:1] if others else tied
             sets = np.concatenate([entry.sets for entry in tied])
             towards = np.repeat(np.array([e.reference for e in tied], dtype=np.int32), [len(e.sets) for e in tied])
-            kept = self._distinct(sets, towards)
-            answers.alternatives[row] = sets[kept[: self.asked]]
-            if len(tied) > 1:
-                answers.towards[row] = towards[kept[: self.asked]]
-            whole = all(entry.complete for entry in tied) and len(kept) <= self.asked and not others
+            distinct: dict[bytes, int] = {}
+            for number, features in enumerate(sets):
+                distinct.setdefault(features.tobytes(), number)
+            kept = [k for k in distinct.values() if towards[k] == shown or not self.one_reference][: self.asked]
+            answers.alternatives[row] = sets[kept]
+            if (towards[kept] != shown).any():
+                answers.towards[row] = towards[kept]
+            whole = all(entry.complete for entry in tied) and len(kept) == len(distinct)
             proved = answers.status[row] == STATUSES.index(Status.EXPLAINED)
             answers.complete[row] = whole and proved and self.open_from[case] > most
-
-    def _distinct(self, sets: Bools, towards: Ints) -> list[int]:
-        """Numbers of the sets that differ in features or values from all before them."""
-        if len(set(towards.tolist())) < 2:
-            return list(range(len(sets)))
-        values = np.where(sets, self.alike[towards], -1)
-        first: dict[bytes, int] = {}
-        for number, key in enumerate(values):
-            first.setdefault(key.tobytes(), number)
-        return list(first.values())
-
-
-def _alike(schema: Schema, references: pd.DataFrame) -> Ints:
-    """Numbers of the references' values, feature by feature: equal where the values are shown alike."""
-    cells = Cells.of(references)
-    shown = [[repr(cells.value(row, f)) for row in range(len(references))] for f in schema.features]
-    return np.column_stack([np.unique(texts, return_inverse=True)[1] for texts in shown]).astype(np.int32)

@@ -143,9 +143,10 @@ def _answer(task: Task, frame: pd.DataFrame) -> Answers:
     candidates = task.references.candidates(cases, far)
     answers.reference[rows] = candidates[:, 0]
     race = Race(np.full(len(rows), np.inf), np.full(len(rows), np.inf), np.full(len(rows), np.inf))
-    listing = Listing.begin(task.alternatives, len(rows), task.schema, task.references.frame, task.sign < 0)
+    listing = Listing(task.alternatives, task.sign < 0, np.full(len(rows), np.inf))
     for columns, strict in _rounds(task.references, candidates.shape[1]):
-        limit = np.minimum(task.constraints.most, race.best - _least_step(task, race.best) if strict else race.best)
+        fewer = strict and not task.alternatives  # with all sets, those as small as the best are listed as well
+        limit = np.minimum(task.constraints.most, race.best - _least_step(task, race.best) if fewer else race.best)
         todo = np.flatnonzero(limit >= _cheapest(task))
         if len(todo) == 0:
             break
@@ -156,7 +157,8 @@ def _answer(task: Task, frame: pd.DataFrame) -> Answers:
         _search(task, attempt, race.best[case], race.length[case])
         if attempt.found.sets is not None:
             listing.note(case, goal_of, attempt.found, attempt.listed())
-        _drop_worse(task, attempt, np.arange(len(case)), race.best[case], race.length[case])
+        length = np.full(len(case), -np.inf) if strict else race.length[case]  # strict: closer is not enough
+        _drop_worse(task, attempt, np.arange(len(case)), race.best[case], length)
         race.enter(case, attempt)
         _write(task, answers, rows[case], goal_of, attempt)
     _close(answers, rows, race.best, np.maximum(race.lower, _cheapest(task)))
