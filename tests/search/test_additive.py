@@ -38,7 +38,8 @@ def random_case(seed, options=(), n_cubes=8, n_units=8):
         forbidden = tuple(
             rng.choice(n_units, rng.integers(1, 3), replace=False).astype(np.int32) for _ in range(rng.integers(0, 3))
         )
-        rules = Rules(pairs.astype(np.int32).reshape(-1, 2), forbidden)
+        binds = np.random.default_rng([seed, 1]).random((n_cubes, len(pairs) + len(forbidden))) < 0.7
+        rules = Rules(pairs.astype(np.int32).reshape(-1, 2), forbidden, binds if seed % 2 else None)
     distance = rng.integers(0, 4, (n_cubes, n_units)).astype(float)
     problem = Problem(
         start, goal, rng.integers(0, 3, n_cubes).astype(np.int32), unit_of, rng.random((n_cubes, n_units)) < 0.9,

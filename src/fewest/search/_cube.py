@@ -71,10 +71,10 @@ def localise(i, cubes, loose, work):  # type: ignore[no-untyped-def]
         work.ids[BIT, v] = (1 << v) if m <= 64 else scatter(v)
         work.ids[CODE, work.ids[UNIT, v]] = work.ids[BIT, v]
     work.ids[BIT, movable.shape[0]] = 1 if m <= 64 else 0
-    n = 0
-    for k in range(cubes.implies.shape[0]):
+    n, n_implies, everywhere = 0, cubes.implies.shape[0], cubes.binds.shape[0] == 0
+    for k in range(n_implies):
         a, b = work.ids[LOCAL, cubes.implies[k, 0]], work.ids[LOCAL, cubes.implies[k, 1]]
-        if a >= 0 and b >= 0:
+        if a >= 0 and b >= 0 and (everywhere or cubes.binds[i, k]):
             work.implies[n, 0], work.implies[n, 1] = a, b
             n += 1
     work.tally[N_IMPLIES] = n
@@ -82,7 +82,7 @@ def localise(i, cubes, loose, work):  # type: ignore[no-untyped-def]
     for k in range(cubes.banned.shape[0]):
         if k >= cubes.n_forbidden and not cubes.banned_from[i] <= k < cubes.banned_from[i + 1]:
             continue
-        fits = True
+        fits = k >= cubes.n_forbidden or everywhere or cubes.binds[i, n_implies + k]
         for v in range(m):
             work.banned[n, v] = False
         for u in range(movable.shape[0]):

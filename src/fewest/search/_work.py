@@ -70,7 +70,8 @@ class Cubes(NamedTuple):
     """The arrays of a Problem. ``cost`` has no rows where units are counted.
 
     The first ``n_forbidden`` rows of ``banned`` are forbidden in all cubes (with all supersets); the rows from
-    ``banned_from[i]`` to ``banned_from[i + 1]`` are the sets rejected in cube i.
+    ``banned_from[i]`` to ``banned_from[i + 1]`` are the sets rejected in cube i. ``binds`` has no rows where every rule
+    binds in every cube, else a column for each implication and each forbidden set.
     """
 
     start: F
@@ -84,6 +85,7 @@ class Cubes(NamedTuple):
     cut: float
     tolerance: float
     implies: I
+    binds: B
     banned: B
     banned_from: L
     n_forbidden: int
