@@ -11,7 +11,8 @@ import math
 import numpy as np
 
 from fewest.compiled import inner
-from fewest.search._branch import CAPPED, DONE, by_cost, by_size, floor_of, load_root
+from fewest.search._branch import CAPPED, DONE, by_size, floor_of, load_root
+from fewest.search._branch_costs import by_cost, step_of
 from fewest.search._node import offer, order_of
 from fewest.search._reduce import collect, expand
 from fewest.search._work import (
@@ -222,17 +223,31 @@ def search_sizes(i, first, m, k, last, complete, cubes, work, out):  # type: ign
 
 @inner()
 def search_costs(i, first, m, top, complete, loose, cubes, work, out):  # type: ignore[no-untyped-def]
-    """Search the loaded root by cost, up to ``top``: the limit, or what a known set costs."""
+    """Search the loaded root by cost, up to ``top``: the limit, or what a known set costs.
+
+    First for the least cost alone, then for the sets that cost as much: ties do not hold up the proof.
+    """
     if complete and floor_of(work, work.at[N_FREE, 0]) >= cubes.tolerance:
         nothing(i, np.inf, out)
         return
-    state = by_cost(work, m, cubes.tolerance, top, cubes.node_cap, loose)
+    step = step_of(work, m)
+    state = by_cost(work, m, cubes.tolerance, top, cubes.node_cap, loose, step, np.bool_(True))
     if state == CAPPED:
         out.retry[i] = True
         if work.tally[KEPT] > 0:
             write_found(i, first, m, cubes, work, out)
     elif work.tally[KEPT] > 0:
-        settle(i, first, m, np.bool_(True), cubes, work, out)
+        least, spent, put_by = work.rank[BEST_COST, 0], work.tally[NODES], work.rank.shape[1] + 1
+        for v in range(m):
+            work.kept[put_by, v] = work.kept[0, v]
+        work.tally[NODES], work.tally[KEPT], work.tally[MET] = 0, 0, 0
+        state = by_cost(work, m, cubes.tolerance, least, cubes.node_cap, loose, step, np.bool_(False))
+        work.tally[NODES] += spent
+        if work.tally[KEPT] == 0:
+            work.tally[KEPT], work.rank[BEST_COST, 0] = 1, least
+            for v in range(m):
+                work.kept[0, v] = work.kept[put_by, v]
+        settle(i, first, m, state == DONE, cubes, work, out)
     else:
         nothing(i, cubes.limit[i], out)
 
