@@ -106,10 +106,9 @@ def _sets_by_cost(
     weight = {name: explainer.weights.get(name, 1.0) for name in schema.names}
 
     def allowed(chosen: tuple[frozenset[str], ...]) -> bool:
-        moved: frozenset[str] = frozenset().union(*chosen)
+        moved = frozenset().union(*chosen) & set(different)
         for edge in constraints.of(Implies):
-            effect = groups[edge.effect]
-            if edge.cause in moved and effect & set(different) and edge.effect not in moved:
+            if edge.cause in moved and edge.effect in different and edge.effect not in moved:
                 return False
         return not any(set(item.names) <= moved for item in constraints.of(Forbidden))
 

@@ -288,7 +288,7 @@ def _set_up(task: Task, towards: Towards, limit: Floats, prepared: Floats) -> At
         limit=limit,
         cost=units.total(weights, differs) if weighted else None,
         sign=task.sign,
-        rules=units.rules,
+        rules=units.rules_for(differs),
         all_sets=task.alternatives,
         budget=Budget(task.own_nodes if opaque else task.nodes, task.deadline),
     )

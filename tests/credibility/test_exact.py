@@ -13,7 +13,7 @@ import random_models as rm
 import fewest as fw
 from fewest import checks, solving
 from fewest.errors import FewestError
-from fewest.search import _blocks, _branch, _credible, _cube, _gaussians, _node, additive
+from fewest.search import _blocks, _branch, _branch_costs, _credible, _cube, _gaussians, _node, additive
 
 KINDS = {
     "linear": 120,
@@ -97,7 +97,7 @@ def slow(monkeypatch: pytest.MonkeyPatch, cases: Any) -> None:
     """The compiled search of additive models as plain Python, so that parts of it can be exchanged."""
     for _, case in cases("linear", 3):  # what stays compiled must be compiled before its parts are exchanged
         case.explainer(None).explain(case.X)
-    for module in (_gaussians, _credible, _node, _branch, _cube, _blocks, additive):
+    for module in (_gaussians, _credible, _node, _branch, _branch_costs, _cube, _blocks, additive):
         for name, thing in list(vars(module).items()):
             if hasattr(thing, "py_func"):
                 monkeypatch.setattr(module, name, thing.py_func)

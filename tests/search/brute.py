@@ -40,7 +40,7 @@ def acceptable_sets(
     fine = (
         (score < tolerance)
         & (cost <= problem.limit[cube] * (1 + SAME))
-        & problem.rules.allow(sets, problem.movable[cube])
+        & problem.rules.take([cube]).allow(sets, problem.movable[cube])
     )
     for rejected in problem.rejected.get(cube, np.zeros((0, problem.n_units), dtype=bool)):
         fine &= (sets != rejected).any(axis=1)

@@ -38,7 +38,8 @@ def random_case(seed, options=(), n_cubes=8, n_units=8):
         forbidden = tuple(
             rng.choice(n_units, rng.integers(1, 3), replace=False).astype(np.int32) for _ in range(rng.integers(0, 3))
         )
-        rules = Rules(pairs.astype(np.int32).reshape(-1, 2), forbidden)
+        binds = np.random.default_rng([seed, 1]).random((n_cubes, len(pairs) + len(forbidden))) < 0.7
+        rules = Rules(pairs.astype(np.int32).reshape(-1, 2), forbidden, binds if seed % 2 else None)
     distance = rng.integers(0, 4, (n_cubes, n_units)).astype(float)
     problem = Problem(
         start, goal, rng.integers(0, 3, n_cubes).astype(np.int32), unit_of, rng.random((n_cubes, n_units)) < 0.9,
@@ -120,3 +121,52 @@ def test_units_of_no_column_and_of_several_are_told_apart():
     )
     found = additive.solve(structure, problem)
     assert found.moved[0].tolist() == [True, False, False]
+
+
+def wide_case(n_units, **changes):
+    """All units help alike and are equally far: as many ties as there can be."""
+    coef = np.ones(n_units)
+    model = Additive(Reading(n_units / 2 + 0.5, TOLERANCE, as_floats, np.arange(n_units, dtype=np.int32)), coef, 0.0)
+    problem = Problem(
+        np.ones((1, n_units)), np.zeros((1, n_units)), np.zeros(1, dtype=np.int32), np.arange(n_units, dtype=np.int32),
+        np.ones((1, n_units), dtype=bool), np.ones((1, n_units)), np.full(1, np.inf),
+    )  # fmt: skip
+    return model, replace(problem, **changes)
+
+
+WIDE = {
+    "listed": {"all_sets": 2},
+    "an implication": {"rules": Rules(np.array([[0, 599]], dtype=np.int32))},
+    "a forbidden pair": {"rules": Rules(forbidden=(np.array([0, 1], dtype=np.int32),))},
+    "one cost of two": {"cost": np.where(np.arange(600) == 0, 2.0, 1.0)[None]},
+    "costs of one to four": {"cost": (1.0 + np.arange(600) % 4)[None]},
+    "costs in tenths": {"cost": (0.3 + 0.1 * (np.arange(600) % 5))[None]},
+}
+
+
+@pytest.mark.parametrize("name", WIDE)
+def test_ties_among_hundreds_of_units_do_not_hold_up_the_answer(name):
+    model, problem = wide_case(600, budget=Budget(nodes=5_000), **WIDE[name])
+    found = additive.solve(model, problem)
+    assert found.outcome[0] == Outcome.FOUND
+    assert found.nodes[0] < 5_000
+    wanted = np.arange(300)
+    if name == "an implication":
+        wanted = np.r_[0:299, 599]
+    elif name == "a forbidden pair":
+        wanted = np.r_[0, 2:301]
+    elif problem.cost is not None:
+        wanted = np.lexsort((np.arange(600), problem.cost[0]))[:300]
+    assert np.flatnonzero(found.moved[0]).tolist() == sorted(wanted.tolist())
+
+
+def test_the_least_cost_is_proved_even_when_the_ranking_runs_out_of_nodes(brute):
+    random = np.random.default_rng(2)
+    model, problem = wide_case(
+        40, cost=random.integers(1, 4, (1, 40)).astype(float), distance=random.integers(1, 9, (1, 40)) * 1.0
+    )
+    full = additive.solve(model, problem)
+    short = additive.solve(model, replace(problem, budget=Budget(nodes=40)))
+    assert full.nodes[0] > 80
+    assert short.outcome[0] == Outcome.FOUND
+    assert short.cost[0] == short.lower[0] == full.cost[0]

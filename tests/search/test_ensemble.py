@@ -95,7 +95,8 @@ def random_case(seed, options=(), n_cubes=6, n_units=7, n_trees=6, depth=4):
         forbidden = tuple(
             rng.choice(n_units, rng.integers(1, 3), replace=False).astype(np.int32) for _ in range(rng.integers(0, 3))
         )
-        rules = Rules(pairs.astype(np.int32).reshape(-1, 2), forbidden)
+        binds = np.random.default_rng([seed, 1]).random((n_cubes, len(pairs) + len(forbidden))) < 0.7
+        rules = Rules(pairs.astype(np.int32).reshape(-1, 2), forbidden, binds if seed % 2 else None)
     movable = rng.random((n_cubes, n_units)) < 0.9
     distance = (
         rng.integers(0, 4, (n_cubes, n_units)).astype(float) if rng.random() < 0.7 else rng.random((n_cubes, n_units))

@@ -41,7 +41,7 @@ class Case:
             distance=random.integers(0, 3, (n, u)) * 0.1,
             limit=np.where(random.random(n) < 0.7, np.inf, random.integers(0, 5, n) + 0.5),
             cost=random.choice([0.1, 0.2, 0.3, 1.0], size=(n, u)) if seed % 2 else None,
-            rules=random_rules(random, u) if seed % 3 == 0 else Rules(),
+            rules=random_rules(random, n, u) if seed % 3 == 0 else Rules(),
             rejected={0: random.random((5, u)) < 0.3} if seed % 5 == 0 else {},
             all_sets=int(random.choice([0, 1, 3, 1000])),
         )
@@ -56,10 +56,11 @@ class Case:
         return levelwise.solve(self.score, self.problem, TOLERANCE, batch)
 
 
-def random_rules(random: np.random.Generator, u: int) -> Rules:
+def random_rules(random: np.random.Generator, n: int, u: int) -> Rules:
     pairs = random.integers(0, u, (2, 2)).astype(np.int32)
     pairs = pairs[pairs[:, 0] != pairs[:, 1]]
-    return Rules(pairs, (np.unique(random.integers(0, u, 2)).astype(np.int32),))
+    binds = random.random((n, len(pairs) + 1)) < 0.7 if random.random() < 0.5 else None
+    return Rules(pairs, (np.unique(random.integers(0, u, 2)).astype(np.int32),), binds)
 
 
 def ranked_sets(case: Case, cube: int, stop: Callable[[float], bool] = lambda value: value < TOLERANCE) -> list[tuple]:
@@ -73,8 +74,10 @@ def ranked_sets(case: Case, cube: int, stop: Callable[[float], bool] = lambda va
             row = np.zeros(problem.n_units, dtype=bool)
             row[list(units)] = True
             cost = sum(weights[unit] for unit in units)
-            broken = any(a in units and b not in units and b in movable for a, b in problem.rules.implies)
-            broken |= any(set(group.tolist()) <= set(units) for group in problem.rules.forbidden)
+            rules = problem.rules
+            hit = [a in units and b not in units and b in movable for a, b in rules.implies]
+            hit += [set(group.tolist()) <= set(units) for group in rules.forbidden]
+            broken = any(hit) if rules.binds is None else any(rules.binds[cube] & hit)
             broken |= any((row == refused).all() for refused in problem.rejected.get(cube, ()))
             value = float(case.score(np.array([cube]), row[None])[0])
             if not broken and stop(value) and cost <= problem.limit[cube] + 1e-9:

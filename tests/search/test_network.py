@@ -107,6 +107,11 @@ def test_costs_rules_and_rejected_sets_are_obeyed(seed: int) -> None:
     for changes in (
         {"cost": random.choice([0.5, 1.0, 2.0], size=(12, u))},
         {"rules": Rules(np.array([[0, 1]], dtype=np.int32), (np.array([1, 2], dtype=np.int32),))},
+        {
+            "rules": Rules(
+                np.array([[0, 1]], dtype=np.int32), (np.array([1, 2], dtype=np.int32),), random.random((12, 2)) < 0.5
+            )
+        },
         {"rejected": {cube: first.moved[cube : cube + 1] for cube in range(12) if first.known[cube]}},
     ):
         assert agree(structure, replace(problem, **changes))

@@ -1,7 +1,8 @@
 """Constraints: what may change. Each is a small object; together they compile to masks and set rules.
 
 A *move* takes the values of some features from a start row (the case) to a goal row (the reference). Constraints on
-single features say which moves are allowed in a given case; the others say which sets of moves are.
+single features say which moves are allowed in a given case; the others say which sets of moves are. A feature that has
+the goal's value already does not move: it triggers no rule, breaks none, and does not count.
 """
 
 from __future__ import annotations
@@ -40,6 +41,11 @@ class Constraint:
 @dataclass(frozen=True)
 class Linked(Constraint):
     """These features move together or not at all (e.g. a total and its part).
+
+    In a case where one of them has the reference's value already, the others move together without it. That one does
+    not count, and rules about it (`Implies`, `Forbidden`, `Immutable`, ...) do not apply there, just as if it were not
+    linked. Links that share a feature are one link: ``Linked("a", "b")`` and ``Linked("b", "c")`` mean
+    ``Linked("a", "b", "c")``.
 
     Examples
     --------

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -26,11 +26,15 @@ class Units:
     count : int
         Number of units.
     rules : Rules
+        As they are where all features differ.
+    about : tuple of int32 arrays
+        Features each of the rules is about.
     """
 
     unit_of: npt.NDArray[np.int32]
     count: int
     rules: Rules
+    about: tuple[npt.NDArray[np.int32], ...]
 
     @classmethod
     def build(cls, schema: Schema, constraints: Constraints) -> Units:
@@ -39,17 +43,16 @@ class Units:
         for link in constraints.of(Linked):
             members = [joined[schema.index(name)] for name in link.names]
             joined[np.isin(joined, members)] = min(members)
-        _, unit_of = np.unique(joined, return_inverse=True)
-        pairs = {
-            (int(unit_of[schema.index(edge.cause)]), int(unit_of[schema.index(edge.effect)]))
-            for edge in constraints.of(Implies)
-        }
-        implies = np.array(sorted(pair for pair in pairs if pair[0] != pair[1]), dtype=np.int32).reshape(-1, 2)
-        forbidden = tuple(
-            np.unique(np.array([unit_of[schema.index(name)] for name in item.names], dtype=np.int32))
-            for item in constraints.of(Forbidden)
+        unit_of = np.unique(joined, return_inverse=True)[1].astype(np.int32)
+        edges = np.array(
+            [[schema.index(edge.cause), schema.index(edge.effect)] for edge in constraints.of(Implies)], dtype=np.int32
+        ).reshape(-1, 2)
+        edges = edges[unit_of[edges[:, 0]] != unit_of[edges[:, 1]]]  # linked features move together anyway
+        together = tuple(
+            np.array([schema.index(name) for name in item.names], dtype=np.int32) for item in constraints.of(Forbidden)
         )
-        return cls(unit_of.astype(np.int32), int(unit_of.max()) + 1, Rules(implies, forbidden))
+        rules = Rules(unit_of[edges], tuple(np.unique(unit_of[names]) for names in together))
+        return cls(unit_of, int(unit_of.max()) + 1, rules, (*edges, *together))
 
     @property
     def trivial(self) -> bool:
@@ -64,14 +67,26 @@ class Units:
         """Units with something to move and nothing that may not (n, u), after the implications."""
         present = self._any(differs)
         held = self._any(differs & ~permitted)
+        binds = self._binds(differs)
         for _ in range(len(self.rules.implies)):
             before = held.copy()
-            for a, b in self.rules.implies:
-                held[:, a] |= held[:, b] & present[:, a]
+            for k, (a, b) in enumerate(self.rules.implies):
+                held[:, a] |= held[:, b] & binds[:, k]
             if (before == held).all():
                 break
         movable = present & ~held
         return np.asarray(movable)
+
+    def rules_for(self, differs: Bools) -> Rules:
+        """The rules in each row: one about a feature that has the goal's value already says nothing."""
+        if self.trivial:  # units that do not differ are not movable, which says the same
+            return self.rules
+        return replace(self.rules, binds=self._binds(differs))
+
+    def _binds(self, differs: Bools) -> Bools:
+        """Where all features that a rule is about differ (n, rules)."""
+        none = np.empty((len(differs), 0), dtype=bool)
+        return np.column_stack([none, *(differs[:, names].all(axis=1) for names in self.about)])
 
     def total(self, values: Floats, differs: Bools) -> Floats:
         """Sum of feature values over the members of each unit that differ (n, u)."""

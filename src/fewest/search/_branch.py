@@ -1,24 +1,20 @@
 """Branch and bound over a multilinear polynomial: the cheapest sets of bits that bring it below the tolerance.
 
-Counting units, sets of size exactly k are searched for k = 1, 2, ...; with costs, depth first under an incumbent. The
+Sets of size exactly k are searched for k = 1, 2, ...; `_branch_costs` has the search where units have costs. The
 children of a node come by optimistic gain and each excludes its predecessors, so one failing window ends the loop.
 """
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 
 from fewest.compiled import inner
-from fewest.search._node import SAME, descend, gains, nearest, offer, sort_free, too_far
+from fewest.search._node import descend, gains, nearest, obey, offer, outranked, sort_free, too_far
 from fewest.search._work import (
     ALIVE,
     BEGIN,
-    BEST_COST,
     CHOSEN,
     CONSTANT,
-    COST,
     DEGREE,
     DISTANCE,
     END,
@@ -102,9 +98,9 @@ def floor_of(work, picks):  # type: ignore[no-untyped-def]
 
 
 @inner()
-def open_node(work, t, picks, tolerance):  # type: ignore[no-untyped-def]
+def open_node(work, t, m, picks, tolerance):  # type: ignore[no-untyped-def]
     """Bound depth t; keep only the units that may be among the ``picks`` flipped there. False closes the node."""
-    if work.at[N_FREE, t] < picks:
+    if not obey(work, t, m) or work.at[N_FREE, t] < picks:
         return False
     gains(work, t, picks)
     sort_free(work, t, np.bool_(False))
@@ -118,10 +114,11 @@ def open_node(work, t, picks, tolerance):  # type: ignore[no-untyped-def]
     work.at[N_FREE, t] = n
     if n < picks:
         return False
-    return not (
-        work.tally[KEPT] == work.rank.shape[1]
-        and too_far(work, work.sum[FAR, t] + nearest(work, t, np.int64(0), picks))
-    )
+    if work.tally[KEPT] < work.rank.shape[1]:
+        return True
+    far = work.sum[FAR, t] + nearest(work, t, np.int64(0), picks)
+    last = gain[order[picks - 1]]
+    return not outranked(work, t, m, np.int64(0), far, total + last, last)
 
 
 @inner()
@@ -136,8 +133,13 @@ def last_pairs(work, t, m, tolerance):  # type: ignore[no-untyped-def]
         work.ids[PICKS, j] = work.at[CHOSEN, j]
     for i in range(work.at[N_FREE, t] - 1):
         u = order[i]
-        if constant + gain[u] + gain[order[i + 1]] >= tolerance:
+        best = constant + gain[u] + gain[order[i + 1]]
+        if best >= tolerance:
             break
+        if work.tally[KEPT] == work.rank.shape[1]:
+            far = work.sum[FAR, t] + nearest(work, t, np.int64(i), np.int64(2))
+            if outranked(work, t, m, np.int64(i), far, best, gain[order[i + 1]]):
+                break
         for j in range(i + 1, work.at[N_FREE, t]):
             v = order[j]
             if constant + gain[u] + gain[v] >= tolerance:
@@ -163,7 +165,7 @@ def by_size(work, m, k, tolerance, node_cap):  # type: ignore[no-untyped-def]
         if new:
             new = False
             work.tally[NODES] += 1
-            if not open_node(work, t, picks, tolerance):
+            if not open_node(work, t, m, picks, tolerance):
                 t -= 1
                 continue
             if picks == 2:
@@ -182,6 +184,10 @@ def by_size(work, m, k, tolerance, node_cap):  # type: ignore[no-untyped-def]
             t -= 1
             continue
         if work.tally[KEPT] == work.rank.shape[1]:
+            far = work.sum[FAR, t] + nearest(work, t, i, picks)
+            if outranked(work, t, m, i, far, total, work.gain[t, work.order[t, i + picks - 1]]):
+                t -= 1
+                continue
             far = work.sum[FAR, t] + work.per[DISTANCE, work.order[t, i]]
             if too_far(work, far + nearest(work, t, i + 1, picks - 1)):
                 continue
@@ -192,92 +198,3 @@ def by_size(work, m, k, tolerance, node_cap):  # type: ignore[no-untyped-def]
         new = True
     work.at[N_FREE, 0] = n_root
     return state
-
-
-@inner()
-def cheapest_cover(work, t, first, tolerance):  # type: ignore[no-untyped-def]
-    """Fractional knapsack: least cost at which the gains from position ``first`` on can cover what is missing."""
-    need, cost = work.sum[CONSTANT, t] - tolerance, 0.0
-    for i in range(first, work.at[N_FREE, t]):
-        if need <= 0.0:
-            break
-        u = work.order[t, i]
-        gain = -work.gain[t, u]
-        if gain <= 0.0:
-            break
-        if gain >= need:
-            return cost + work.per[COST, u] * need / gain
-        need -= gain
-        cost += work.per[COST, u]
-    return cost if need <= 0.0 else np.inf
-
-
-@inner()
-def open_costly(work, t, limit):  # type: ignore[no-untyped-def]
-    """Keep the free units of depth t that are affordable, in knapsack order; False closes the node."""
-    n, least = 0, np.inf
-    for i in range(work.at[N_FREE, t]):
-        u = work.order[t, i]
-        if work.sum[SPENT, t] + work.per[COST, u] <= limit:
-            work.order[t, n] = u
-            least = min(least, work.per[COST, u])
-            n += 1
-    work.at[N_FREE, t] = n
-    if n == 0:
-        return False
-    picks = min(n, math.floor((limit - work.sum[SPENT, t]) / least * (1 + SAME))) if math.isfinite(limit) else n
-    gains(work, t, max(picks, 1))
-    sort_free(work, t, np.bool_(True))
-    return True
-
-
-@inner()
-def by_cost(work, m, tolerance, limit, node_cap, loose):  # type: ignore[no-untyped-def]
-    """Rank the turned sets of least cost, at most ``limit``; the root is loaded. CAPPED: not all were seen."""
-    t = np.int64(0)
-    work.at[PLACE, 0] = -1
-    while t >= 0:
-        top = min(limit, work.rank[BEST_COST, 0] if work.tally[KEPT] > 0 else np.inf)
-        top += SAME * abs(top) if math.isfinite(top) else 0.0
-        if work.at[PLACE, t] < 0:
-            work.at[PLACE, t] = 0
-            if work.tally[NODES] >= node_cap:
-                return CAPPED
-            work.tally[NODES] += 1
-            met = work.tally[KEPT]
-            if work.sum[CONSTANT, t] < tolerance and work.sum[SPENT, t] <= top:
-                for j in range(t):
-                    work.ids[PICKS, j] = work.at[CHOSEN, j]
-                offer(work, m, t, work.sum[FAR, t], work.sum[CONSTANT, t], work.sum[SPENT, t])
-                # Supersets cost more; they matter only where the set itself may not be permitted.
-                if not loose or work.tally[KEPT] != met:
-                    t -= 1
-                    continue
-            if not open_costly(work, t, top):
-                t -= 1
-                continue
-            if t + 1 >= work.lin.shape[0]:
-                return CAPPED
-        i = work.at[PLACE, t]
-        work.at[PLACE, t] = i + 1
-        if i >= work.at[N_FREE, t]:
-            t -= 1
-            continue
-        bound = work.sum[SPENT, t] + cheapest_cover(work, t, i, tolerance)
-        if not bound <= top:
-            t -= 1
-            continue
-        u = work.order[t, i]
-        if work.sum[SPENT, t] + work.per[COST, u] > top:
-            continue
-        if work.tally[KEPT] == work.rank.shape[1]:
-            floor = max(bound, work.sum[SPENT, t] + work.per[COST, u])
-            if floor >= work.rank[BEST_COST, 0] * (1 - SAME) and too_far(
-                work, work.sum[FAR, t] + work.per[DISTANCE, u]
-            ):
-                continue
-        if not descend(work, t, i, m):
-            return CAPPED
-        t += 1
-        work.at[PLACE, t] = -1
-    return DONE

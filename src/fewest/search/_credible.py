@@ -11,7 +11,8 @@ import math
 import numpy as np
 
 from fewest.compiled import entry, inner
-from fewest.search._branch import CAPPED, DONE, cheapest_cover, floor_of, load_root, open_costly, open_node
+from fewest.search._branch import CAPPED, DONE, floor_of, load_root, open_node
+from fewest.search._branch_costs import cheapest_cover, open_costly
 from fewest.search._cube import ALL, begin_cube, cheap_degree, localise, nothing, polynomial, settle, write_found
 from fewest.search._gaussians import carry, dense, hopeless, lay_out, sort_pairs
 from fewest.search._node import SAME, descend, nearest, offer, too_far
@@ -92,7 +93,7 @@ def by_size(work, m, k, tolerance, node_cap, body, room):  # type: ignore[no-unt
         if new:
             new = False
             work.tally[NODES] += 1
-            if not open_node(work, t, picks, tolerance) or hopeless(work, t, picks, True, body, room):
+            if not open_node(work, t, m, picks, tolerance) or hopeless(work, t, picks, True, body, room):
                 t -= 1
                 continue
             if picks == 2:

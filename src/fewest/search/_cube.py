@@ -11,7 +11,8 @@ import math
 import numpy as np
 
 from fewest.compiled import inner
-from fewest.search._branch import CAPPED, DONE, by_cost, by_size, floor_of, load_root
+from fewest.search._branch import CAPPED, DONE, by_size, floor_of, load_root
+from fewest.search._branch_costs import by_cost, step_of
 from fewest.search._node import offer, order_of
 from fewest.search._reduce import collect, expand
 from fewest.search._work import (
@@ -71,10 +72,10 @@ def localise(i, cubes, loose, work):  # type: ignore[no-untyped-def]
         work.ids[BIT, v] = (1 << v) if m <= 64 else scatter(v)
         work.ids[CODE, work.ids[UNIT, v]] = work.ids[BIT, v]
     work.ids[BIT, movable.shape[0]] = 1 if m <= 64 else 0
-    n = 0
-    for k in range(cubes.implies.shape[0]):
+    n, n_implies, everywhere = 0, cubes.implies.shape[0], cubes.binds.shape[0] == 0
+    for k in range(n_implies):
         a, b = work.ids[LOCAL, cubes.implies[k, 0]], work.ids[LOCAL, cubes.implies[k, 1]]
-        if a >= 0 and b >= 0:
+        if a >= 0 and b >= 0 and (everywhere or cubes.binds[i, k]):
             work.implies[n, 0], work.implies[n, 1] = a, b
             n += 1
     work.tally[N_IMPLIES] = n
@@ -82,7 +83,7 @@ def localise(i, cubes, loose, work):  # type: ignore[no-untyped-def]
     for k in range(cubes.banned.shape[0]):
         if k >= cubes.n_forbidden and not cubes.banned_from[i] <= k < cubes.banned_from[i + 1]:
             continue
-        fits = True
+        fits = k >= cubes.n_forbidden or everywhere or cubes.binds[i, n_implies + k]
         for v in range(m):
             work.banned[n, v] = False
         for u in range(movable.shape[0]):
@@ -222,17 +223,31 @@ def search_sizes(i, first, m, k, last, complete, cubes, work, out):  # type: ign
 
 @inner()
 def search_costs(i, first, m, top, complete, loose, cubes, work, out):  # type: ignore[no-untyped-def]
-    """Search the loaded root by cost, up to ``top``: the limit, or what a known set costs."""
+    """Search the loaded root by cost, up to ``top``: the limit, or what a known set costs.
+
+    First for the least cost alone, then for the sets that cost as much: ties do not hold up the proof.
+    """
     if complete and floor_of(work, work.at[N_FREE, 0]) >= cubes.tolerance:
         nothing(i, np.inf, out)
         return
-    state = by_cost(work, m, cubes.tolerance, top, cubes.node_cap, loose)
+    step = step_of(work, m)
+    state = by_cost(work, m, cubes.tolerance, top, cubes.node_cap, loose, step, np.bool_(True))
     if state == CAPPED:
         out.retry[i] = True
         if work.tally[KEPT] > 0:
             write_found(i, first, m, cubes, work, out)
     elif work.tally[KEPT] > 0:
-        settle(i, first, m, np.bool_(True), cubes, work, out)
+        least, spent, put_by = work.rank[BEST_COST, 0], work.tally[NODES], work.rank.shape[1] + 1
+        for v in range(m):
+            work.kept[put_by, v] = work.kept[0, v]
+        work.tally[NODES], work.tally[KEPT], work.tally[MET] = 0, 0, 0
+        state = by_cost(work, m, cubes.tolerance, least, cubes.node_cap, loose, step, np.bool_(False))
+        work.tally[NODES] += spent
+        if work.tally[KEPT] == 0:
+            work.tally[KEPT], work.rank[BEST_COST, 0] = 1, least
+            for v in range(m):
+                work.kept[0, v] = work.kept[put_by, v]
+        settle(i, first, m, state == DONE, cubes, work, out)
     else:
         nothing(i, cubes.limit[i], out)
 

@@ -42,7 +42,8 @@ def descend(score: Score, problem: Problem, tolerance: float, batch: int, cubes:
         at, unit = np.nonzero(units)
         tried = rows[open_[at]] | closure[open_[at], unit]
         if problem.rules:
-            fine = problem.rules.allow(tried, problem.movable[cubes[open_[at]]])
+            here = cubes[open_[at]]
+            fine = problem.rules.take(here).allow(tried, problem.movable[here])
             at, tried = at[fine], tried[fine]
         values = _scores(score, cubes[open_[at]], tried, batch)
         spent[open_] += np.bincount(at, minlength=len(open_))
@@ -93,10 +94,11 @@ def _closure(problem: Problem, cubes: Longs) -> Bools:
     u = problem.n_units
     movable = problem.movable[cubes]
     closure = np.broadcast_to(np.eye(u, dtype=bool), (len(cubes), u, u)).copy()
-    for _ in range(u if len(problem.rules.implies) else 0):
+    implies, _ = problem.rules.take(cubes).each(len(cubes))
+    for _ in range(u if implies else 0):
         before = closure.copy()
-        for a, b in problem.rules.implies:
-            closure[:, :, b] |= closure[:, :, a] & movable[:, None, b]
+        for a, b, here in implies:
+            closure[:, :, b] |= closure[:, :, a] & (movable[:, b] & here)[:, None]
         if (before == closure).all():
             break
     return closure

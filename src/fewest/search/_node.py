@@ -40,6 +40,7 @@ from fewest.search._work import (
 
 SAME = 1e-9  # costs this close (relatively) are equal
 _SLACK = 1e-11  # of distances: beyond it the rounded values differ
+_NOISE = 1e-12  # of scores: what the order of a sum may change
 
 
 @inner()
@@ -97,14 +98,56 @@ def permitted(work, m):  # type: ignore[no-untyped-def]
 
 
 @inner()
+def obey(work, t, m):  # type: ignore[no-untyped-def]
+    """Leave out the free units of depth t that no permitted set can add; False where there is no permitted set."""
+    if work.tally[N_IMPLIES] + work.tally[N_FORBIDDEN] == 0:
+        return True
+    work.tally[MARK] += 1
+    possible, mark, chosen = work.ids[MARKED], work.tally[MARK], work.kept[work.rank.shape[1]]
+    for u in range(m):
+        chosen[u] = False
+    for i in range(t):
+        chosen[work.at[CHOSEN, i]] = True
+        possible[work.at[CHOSEN, i]] = mark
+    for i in range(work.at[N_FREE, t]):
+        possible[work.order[t, i]] = mark
+    for i in range(work.tally[N_IMPLIES]):
+        if possible[work.implies[i, 1]] != mark:
+            if chosen[work.implies[i, 0]]:
+                return False
+            possible[work.implies[i, 0]] = 0
+    for i in range(work.tally[N_FORBIDDEN]):
+        left, last = 0, 0
+        for u in range(m):
+            if work.banned[i, u] and not chosen[u]:
+                left, last = left + 1, u
+        if left == 0:
+            return False
+        if left == 1:
+            possible[last] = 0
+    i, n = 0, work.at[N_FREE, t]
+    while i < n:
+        u = work.order[t, i]
+        if possible[u] == mark:
+            i += 1
+        else:  # behind the free ones: the root is searched again
+            n -= 1
+            work.order[t, i], work.order[t, n] = work.order[t, n], u
+    work.at[N_FREE, t] = n
+    return True
+
+
+@inner()
 def offer(work, m, n_picks, far, score, cost):  # type: ignore[no-untyped-def]
     """Take the turned set ``picks[:n_picks]`` into the ranked list of cheapest sets, if it is permitted and belongs."""
     kept = work.tally[KEPT]
     room = work.rank.shape[1]
     cheaper = kept > 0 and cost < work.rank[BEST_COST, 0] * (1 - SAME)
-    if kept == room and not cheaper and order_of(far, work.rank[KEPT_FAR, kept - 1]) > 0:
-        work.tally[MET] += 1
-        return
+    if kept == room and not cheaper:
+        order = order_of(far, work.rank[KEPT_FAR, kept - 1])
+        if order > 0 or (order == 0 and order_of(score, work.rank[KEPT_SCORE, kept - 1]) > 0):
+            work.tally[MET] += 1
+            return
     member = work.kept[room]
     for u in range(m):
         member[u] = False
@@ -149,6 +192,36 @@ def too_far(work, far):  # type: ignore[no-untyped-def]
         return False
     last = work.rank[KEPT_FAR, kept - 1]
     return far > last + _SLACK * abs(last)
+
+
+@inner()
+def outranked(work, t, m, first, far, score, price):  # type: ignore[no-untyped-def]
+    """Whether no set that adds free units of depth t from position ``first`` on can enter the full list.
+
+    ``far`` and ``score`` are at most the distance and the score of any such set; ``price`` is the gain per cost of the
+    last unit in that score. Where both tie with the last set kept, the unit lists decide: none comes before the list of
+    all units that a set of such a score can hold.
+    """
+    last = work.tally[KEPT] - 1
+    if last + 1 < work.rank.shape[1]:
+        return False
+    if too_far(work, far):
+        return True
+    least = work.rank[KEPT_SCORE, last]
+    if far < work.rank[KEPT_FAR, last] or score < least:
+        return False
+    room = least + _NOISE * (abs(work.sum[CONSTANT, 0]) + abs(least)) - score
+    if room < 0.0:
+        return True
+    member = work.kept[work.rank.shape[1]]
+    for u in range(m):
+        member[u] = False
+    for i in range(t):
+        member[work.at[CHOSEN, i]] = True
+    for i in range(first, work.at[N_FREE, t]):
+        u = work.order[t, i]
+        member[u] = work.gain[t, u] - price * work.per[COST, u] <= room
+    return not before(member, work.kept[last], m)
 
 
 @inner()

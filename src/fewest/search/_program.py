@@ -146,11 +146,12 @@ def _rows(
             rows.add([*cols, u], [1.0] * len(cols) + [-1.0], -np.inf, 0.0)
         for u, cols in bar.items():
             rows.add([*cols, u], [1.0] * (len(cols) + 1), -np.inf, 1.0)
-    for a, b in problem.rules.implies.tolist():
-        if a in at and b in at:
+    implies, forbidden = problem.rules.take([i]).each(1)
+    for a, b, here in implies:
+        if here[0] and a in at and b in at:
             rows.add([at[a], at[b]], [1.0, -1.0], -np.inf, 0.0)
-    for units_ in problem.rules.forbidden:
-        if all(int(u) in at for u in units_):
+    for units_, here in forbidden:
+        if here[0] and all(int(u) in at for u in units_):
             rows.add([at[int(u)] for u in units_], [1.0] * len(units_), -np.inf, len(units_) - 1.0)
     if math.isfinite(problem.limit[i]):
         rows.add(list(range(n)), cost.tolist(), -np.inf, float(problem.limit[i]) * (1 + 1e-9))
@@ -171,7 +172,7 @@ def _consider(structure: Ensemble, problem: Problem, found: Found, i: int, flipp
     cost = float(flipped.sum() if problem.cost is None else problem.cost[i, flipped].sum())
     if cost > problem.limit[i] * (1 + 1e-9) or (found.known[i] and cost >= found.cost[i]):
         return
-    if not problem.rules.allow(flipped[None], problem.movable[i])[0]:
+    if not problem.rules.take([i]).allow(flipped[None], problem.movable[i])[0]:
         return
     if any(np.array_equal(flipped, s) for s in problem.rejected.get(i, ())):
         return

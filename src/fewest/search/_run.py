@@ -30,6 +30,7 @@ def pack(problem: Problem, cut: float, tolerance: float, small_trees: bool) -> C
         rejected.append(np.asarray(problem.rejected[i], dtype=bool).reshape(-1, u))
         sizes[i + 1] = len(rejected[-1])
     cost = np.empty((0, 0)) if problem.cost is None else problem.cost
+    binds = np.empty((0, 0)) if problem.rules.binds is None else problem.rules.binds
     return Cubes(
         start=np.ascontiguousarray(problem.start, dtype=np.float64),
         goal=np.ascontiguousarray(problem.goal, dtype=np.float64),
@@ -42,6 +43,7 @@ def pack(problem: Problem, cut: float, tolerance: float, small_trees: bool) -> C
         cut=float(cut),
         tolerance=float(tolerance),
         implies=np.ascontiguousarray(np.reshape(problem.rules.implies, (-1, 2)), dtype=np.int32),
+        binds=np.ascontiguousarray(binds, dtype=bool),
         banned=np.concatenate([forbidden, *rejected]),
         banned_from=np.cumsum(sizes),
         n_forbidden=len(forbidden),

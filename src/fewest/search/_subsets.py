@@ -145,7 +145,9 @@ def record(found: Found, cubes: Longs, rows: Bools, cost: Floats | None) -> None
 
 def acceptable(problem: Problem, cubes: Longs, rows: Bools) -> Bools:
     """Which sets the rules allow and no earlier failure excludes."""
-    fine = problem.rules.allow(rows, problem.movable[cubes]) if problem.rules else np.ones(len(rows), dtype=bool)
+    fine = np.ones(len(rows), dtype=bool)
+    if problem.rules:
+        fine = problem.rules.take(cubes).allow(rows, problem.movable[cubes])
     for cube in np.unique(cubes[np.isin(cubes, list(problem.rejected))]) if problem.rejected else ():
         here = np.nonzero(cubes == cube)[0]
         refused = np.asarray(problem.rejected[int(cube)], dtype=bool)

@@ -26,13 +26,14 @@ MAX_MEMBERS = 2_400_000
 TABLE = 1 << 20
 MAX_STACK = 2_000_000
 MAX_STACK_MEMBERS = 8_000_000
-MAX_DEPTH = 256
+MAX_DEPTH = 1024
 EXPANSION = 1 << 16
 
-# Rows of Work.ids (by unit): path of the walk, numbering, hash codes (by unit, by local id), marks of the search.
-STATE, FLIPPED_PATH, KEPT_PATH, TRAIL, SEEN, LOCAL, UNIT, CODE, BIT, MARKED, ALIVE, PICKS = range(12)
-# Rows of Work.per: what a flip alone adds (by unit), distance and cost (by local id).
-SLOPE, DISTANCE, COST = range(3)
+# Rows of Work.ids (by unit): path of the walk, numbering, hash codes (by unit, by local id), marks of the search, and
+# the units by distance per cost.
+STATE, FLIPPED_PATH, KEPT_PATH, TRAIL, SEEN, LOCAL, UNIT, CODE, BIT, MARKED, ALIVE, PICKS, NEAR = range(13)
+# Rows of Work.per: what a flip alone adds (by unit), distance and cost (by local id); sums over the most helpful units.
+SLOPE, DISTANCE, COST, FIRST_GAINS, FIRST_COSTS = range(5)
 # Rows of Work.at and Work.sum (by depth).
 N_FREE, PLACE, BEGIN, END, CHOSEN = range(5)
 CONSTANT, SPENT, FAR = range(3)
@@ -70,7 +71,8 @@ class Cubes(NamedTuple):
     """The arrays of a Problem. ``cost`` has no rows where units are counted.
 
     The first ``n_forbidden`` rows of ``banned`` are forbidden in all cubes (with all supersets); the rows from
-    ``banned_from[i]`` to ``banned_from[i + 1]`` are the sets rejected in cube i.
+    ``banned_from[i]`` to ``banned_from[i + 1]`` are the sets rejected in cube i. ``binds`` has no rows where every rule
+    binds in every cube, else a column for each implication and each forbidden set.
     """
 
     start: F
@@ -84,6 +86,7 @@ class Cubes(NamedTuple):
     cut: float
     tolerance: float
     implies: I
+    binds: B
     banned: B
     banned_from: L
     n_forbidden: int
@@ -175,12 +178,12 @@ class Pool(Generic[T]):
 
 
 def make_work(n_units: int, n_implies: int, n_banned: int, keep: int) -> Work:
-    """Allocate the search buffers of one thread. The last row of ``kept`` is the candidate."""
+    """Allocate the search buffers of one thread. The last rows of ``kept``: the candidate, and a set put by."""
     u = n_units + 1
     depth = min(n_units, MAX_DEPTH) + 2
     return Work(
-        ids=np.zeros((12, u), dtype=np.int64),
-        per=np.zeros((3, u)),
+        ids=np.zeros((13, u), dtype=np.int64),
+        per=np.zeros((5, u)),
         at=np.zeros((5, depth), dtype=np.int64),
         sum=np.zeros((3, depth)),
         lin=np.zeros((depth, u)),
@@ -195,7 +198,7 @@ def make_work(n_units: int, n_implies: int, n_banned: int, keep: int) -> Work:
         table=np.zeros((2, TABLE), dtype=np.int64),
         implies=np.zeros((n_implies + 1, 2), dtype=np.int64),
         banned=np.zeros((n_banned + 1, u), dtype=bool),
-        kept=np.zeros((keep + 1, u), dtype=bool),
+        kept=np.zeros((keep + 2, u), dtype=bool),
         rank=np.zeros((3, keep)),
         tally=np.zeros(10, dtype=np.int64),
     )

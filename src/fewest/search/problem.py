@@ -62,22 +62,38 @@ class Rules:
         because it already equals the goal there is nothing to do; where b may not move, a was made immovable.)
     forbidden : tuple of int32 arrays
         A set may not hold all units of any of these.
+    binds : (n, k + len(forbidden)) bool or None
+        In which cubes each rule, implications first, says anything; None: each in all of them. A unit of several
+        features may move without the one that a rule is about.
     """
 
     implies: Ints = field(default_factory=lambda: np.empty((0, 2), dtype=np.int32))
     forbidden: tuple[Ints, ...] = ()
+    binds: Bools | None = None
 
     def __bool__(self) -> bool:
         return len(self.implies) > 0 or len(self.forbidden) > 0
 
+    def take(self, cubes: npt.NDArray[np.int64] | list[int]) -> Rules:
+        """The rules of some of the cubes."""
+        return self if self.binds is None else replace(self, binds=self.binds[cubes])
+
+    def each(self, n: int) -> tuple[list[tuple[int, int, Bools]], list[tuple[Ints, Bools]]]:
+        """Implications and forbidden sets, each with the n cubes it binds in (n,)."""
+        count = len(self.implies) + len(self.forbidden)
+        binds = np.broadcast_to(True, (n, count)) if self.binds is None else np.broadcast_to(self.binds, (n, count))
+        implies = [(int(a), int(b), binds[:, k]) for k, (a, b) in enumerate(self.implies)]
+        return implies, [(units, binds[:, k]) for k, units in enumerate(self.forbidden, len(implies))]
+
     def allow(self, sets: Bools, movable: Bools) -> Bools:
-        """Which of ``sets`` (s, u) satisfy the rules, given the movable units (u,) or (s, u) -> (s,)."""
+        """Which of ``sets`` (s, u), one of each cube or all of one, satisfy the rules, given the movable units."""
         movable = np.broadcast_to(movable, sets.shape)
         allowed = np.ones(len(sets), dtype=bool)
-        for a, b in self.implies:
-            allowed &= ~sets[:, a] | sets[:, b] | ~movable[:, b]
-        for units in self.forbidden:
-            allowed &= ~sets[:, units].all(axis=1)
+        implies, forbidden = self.each(len(sets))
+        for a, b, here in implies:
+            allowed &= ~here | ~sets[:, a] | sets[:, b] | ~movable[:, b]
+        for units, here in forbidden:
+            allowed &= ~here | ~sets[:, units].all(axis=1)
         return allowed
 
 
@@ -154,6 +170,7 @@ class Problem:
             distance=self.distance[cubes],
             limit=self.limit[cubes],
             cost=None if self.cost is None else self.cost[cubes],
+            rules=self.rules.take(cubes),
             rejected=rejected or {},
             floor=None if self.floor is None else self.floor.take(cubes),
         )

@@ -68,21 +68,16 @@ class Rules:
     def allowed(self, moved: Bools, differs: Bools, permitted: Bools) -> Bools:
         """Which sets (s, p) obey all constraints, given what differs and what may move in each row."""
         fine = ~(moved & ~(differs & permitted)).any(axis=1)
-        for item in self.of("Linked"):
-            at = [self.schema.index(name) for name in item["names"]]
+        unit = self.units()
+        for linked in np.flatnonzero(np.bincount(unit) > 1):
+            at = np.flatnonzero(unit == linked)
             fine &= (moved[:, at] == (differs[:, at] & moved[:, at].any(axis=1, keepdims=True))).all(axis=1)
         for item in self.of("Implies"):
-            cause, effect = self._group(item["cause"]), self._group(item["effect"])
-            fine &= ~moved[:, cause].any(axis=1) | (moved[:, effect] == differs[:, effect]).all(axis=1)
+            cause, effect = self.schema.index(item["cause"]), self.schema.index(item["effect"])
+            fine &= ~moved[:, cause] | (moved[:, effect] == differs[:, effect])
         for item in self.of("Forbidden"):
-            groups = [self._group(name) for name in item["names"]]
-            fine &= ~np.all([moved[:, group].any(axis=1) for group in groups], axis=0)
+            fine &= ~moved[:, [self.schema.index(name) for name in item["names"]]].all(axis=1)
         return np.asarray(fine & (moved @ self.weights <= self.most * (1 + 1e-12)))
-
-    def _group(self, name: str) -> npt.NDArray[np.int64]:
-        """A feature and those it is linked with."""
-        unit = self.units()
-        return np.flatnonzero(unit == unit[self.schema.index(name)])
 
 
 def differing(schema: Schema, start: pd.DataFrame, goal: pd.DataFrame) -> Bools:
