@@ -68,7 +68,7 @@ def brute_force(explainer: Explainer, case: pd.DataFrame, reference: pd.DataFram
     best: float | None = None
     sets: list[frozenset[str]] = []
     for asked, (cost, names) in enumerate(_sets_by_cost(explainer, case, reference)):
-        if best is not None and cost > best + 1e-9 * max(1.0, best):
+        if best is not None and cost > best * (1 + 1e-9):
             return Truth(best, frozenset(sets), best)
         if best is None and asked >= most:
             return Truth(None, frozenset(), cost)
@@ -121,7 +121,7 @@ def _sets_by_cost(
     if explainer.weights or any(len(unit) > 1 for unit in units):
         choices = iter(sorted(choices, key=cost))
     for chosen in choices:
-        if allowed(chosen) and cost(chosen) <= constraints.most + 1e-9:
+        if allowed(chosen) and cost(chosen) <= constraints.most * (1 + 1e-9):
             yield cost(chosen), frozenset(name for unit in chosen for name in unit if name in different)
 
 
@@ -232,14 +232,13 @@ def _compare(
             _require(not answer.changes, answer, "nothing turns this case, yet an answer was given")
             _require(answer.status in (Status.UNREACHABLE, Status.BUDGET), answer, "nothing turns this case")
         return
-    _require(answer.proof.lower_bound <= truth.cost + 1e-9, answer, "the lower bound is above the truth")
+    _require(answer.proof.lower_bound <= truth.cost * (1 + 1e-9), answer, "the lower bound is above the truth")
     if answer.status == Status.BUDGET:
         return
     _require(answer.status == Status.EXPLAINED, answer, f"there is an answer of cost {truth.cost}")
     shown = frozenset(change.feature for change in answer.changes)
-    _require(
-        answer.cost is not None and abs(answer.cost - truth.cost) < 1e-9, answer, f"the least cost is {truth.cost}"
-    )
+    least = answer.cost is not None and abs(answer.cost - truth.cost) <= 1e-9 * truth.cost
+    _require(least, answer, f"the least cost is {truth.cost}")
     _require(answer.sev == len(shown), answer, "SEV is not the number of changes")
     _require(shown in truth.sets, answer, f"the sets of least cost are {sorted(map(sorted, truth.sets))}")
     far = {names: distance(explainer.schema, case, reference, names) for names in truth.sets}

@@ -214,7 +214,7 @@ def _least_step(task: Task, best: Floats) -> Floats:
     """How much less a later reference must cost to be preferred however far it leads."""
     if task.weights is None:
         return np.ones_like(best)
-    return 1e-9 * np.where(np.isfinite(best), np.maximum(1.0, best), 1.0)
+    return 1e-9 * np.where(np.isfinite(best), best, 1.0)
 
 
 def _cheapest(task: Task) -> float:
@@ -435,7 +435,7 @@ def _close(answers: Answers, rows: Rows, best: Floats, lower: Floats) -> None:
     """Turn costs and bounds into statuses: an answer at its lower bound is proved, whatever else was stopped."""
     reached = np.isfinite(best)
     target = np.where(reached, best, 0.0)
-    proved = reached & (lower >= target - 1e-9 * np.maximum(1.0, target))
+    proved = reached & (lower >= target * (1 - 1e-9))
     answers.lower[rows] = np.where(reached, np.minimum(lower, best), lower)
     answers.proved[rows[proved]] = True
     answers.status[rows[proved]] = CODE[Status.EXPLAINED]

@@ -117,7 +117,7 @@ def _list_alternatives(
 ) -> None:  # fmt: skip
     """All smallest sets that the model confirms, the one shown first; each with the leaf it leads to."""
     reach = task.reach
-    case, goal = np.nonzero(np.abs(reach.costs(codes) - cost[:, None]) <= 1e-9 * np.maximum(1.0, cost[:, None]))
+    case, goal = np.nonzero(np.abs(reach.costs(codes) - cost[:, None]) <= 1e-9 * cost[:, None])
     order = np.lexsort((goal, goal != leaf[case], case))
     case = case[order]
     towards: npt.NDArray[np.int32] = goal[order].astype(np.int32)

@@ -177,4 +177,4 @@ def end_beyond(problem: Problem, found: Found, active: Longs, k: int) -> Longs:
 
 def within(limit: Floats) -> Floats:
     """The limit, raised by what summing costs may add."""
-    return limit * SAME + 1e-12
+    return limit * SAME

@@ -85,7 +85,7 @@ class Units:
 
     def levels(self, below: Floats, most: float) -> tuple[Rows, Floats]:
         """For each case the largest number of units that can cost less than ``below``, and how many sets that makes."""
-        limit = np.minimum(below - LEAST * np.maximum(1.0, np.where(np.isfinite(below), below, 1.0)), most)
+        limit = np.minimum(below * (1 - LEAST), most)
         cheapest = np.cumsum(np.sort(np.where(self.movable, self.cost, np.inf), axis=1), axis=1)
         deepest = (cheapest <= limit[:, None]).sum(axis=1)
         width = self.movable.sum(axis=1)
@@ -127,7 +127,7 @@ def _ask(cubes: Cubes, units: Units, scorer: Scorer, rows: Rows, chosen: Rows, f
     moved = (member.astype(int) @ units.members.astype(int) > 0) & units.differs[case]
     cost = moved @ cubes.rules.weights
     below = cubes.below[case]
-    fits = cost < below - LEAST * np.maximum(1.0, np.where(np.isfinite(below), below, 1.0))
+    fits = cost < below * (1 - LEAST)
     fits &= cubes.rules.allowed(moved, units.differs[case], units.permitted[case])
     case, moved = case[fits], moved[fits]
     if len(case) == 0:
