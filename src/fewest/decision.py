@@ -68,12 +68,15 @@ class Noise(NamedTuple):
         In batches of other rows.
     single : bool
         Whether the scores are numbers of single precision, whatever type they come in.
+    near_cut : float
+        The largest difference of all, in units of the threshold: terms that cancel there are rounded on their scale.
     """
 
     rows: int
     repeated: float
     mixed: float
     single: bool
+    near_cut: float
 
     @property
     def is_rounding(self) -> bool:
@@ -82,10 +85,9 @@ class Noise(NamedTuple):
 
     def precision(self, precision: Precision) -> Precision:
         """What scores of a nominal precision are good for."""
-        largest = max(self.repeated, self.mixed)
-        if self.single or largest > DOUBLE.near:
+        if self.single or self.near_cut > DOUBLE.near:
             precision = SINGLE
-        return precision.widened(largest)
+        return precision.widened(self.near_cut)
 
 
 class Verdicts(NamedTuple):
@@ -363,18 +365,18 @@ class Decision:
 
     def _measure(self, frame: pd.DataFrame) -> Noise:
         if self.kind == "label" or len(frame) == 0:
-            return Noise(ROWS_TRIED, 0.0, 0.0, False)
+            return Noise(ROWS_TRIED, 0.0, 0.0, False, 0.0)
         sample = frame.iloc[np.unique(np.linspace(0, len(frame) - 1, min(len(frame), ROWS_TRIED)).astype(int))]
         n = len(sample)
         alone = np.concatenate([self.score(sample.iloc[[i]]) for i in range(n)])
         size = np.maximum(1.0, np.abs(alone))
-        apart = [
-            np.max(np.abs(self.score(sample.iloc[rows]) - alone[rows]) / size[rows])
-            for rows in (np.zeros(n * n, dtype=int), np.arange(n), np.tile(np.arange(n), n))
-        ]
+        batches = np.zeros(n * n, dtype=int), np.arange(n), np.tile(np.arange(n), n)
+        apart = [np.abs(self.score(sample.iloc[rows]) - alone[rows]) for rows in batches]
+        repeated, *mixed = (np.max(part / size[rows]) for part, rows in zip(apart, batches, strict=True))
+        near_cut = max(part.max() for part in apart) / max(1.0, abs(self.cut))
         fine = alone * 2.0**16
         single = bool((alone == alone.astype(np.float32)).all() and (fine != np.round(fine)).any())
-        return Noise(n, float(apart[0]), float(max(apart)), single)
+        return Noise(n, float(repeated), float(max(repeated, *mixed)), single, float(near_cut))
 
     def check(self, frame: pd.DataFrame) -> None:
         """Refuse a model that changes its input, changes its mind, or scores a row by the rows beside it."""

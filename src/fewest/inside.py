@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -15,7 +15,7 @@ from fewest.errors import DoubtError
 from fewest.frames import mix
 from fewest.schema import Schema
 from fewest.structure import Opaque, read
-from fewest.structure.base import Structure
+from fewest.structure.base import Additive, Structure
 
 Bools = npt.NDArray[np.bool_]
 Floats = npt.NDArray[np.float64]
@@ -79,6 +79,13 @@ class Inside:
         """The same model, of which nothing is believed any more."""
         return Inside(self.encoding, Opaque(reason), reason)
 
+    def wide_enough(self, *prepared: Floats) -> Inside:
+        """The same, with a tolerance that covers the rounding of these rows and their mixtures."""
+        if not isinstance(self.structure, Additive) or not self.structure.reading.growth:
+            return self
+        structure = self.structure.wide_enough(*prepared)
+        return self if structure is self.structure else replace(self, structure=structure)
+
     def check_decisions(self, prepared: Floats, positive: Bools) -> None:
         """Compare what was read with what the model decided, row by row; rounding is the model's own affair.
 
@@ -96,8 +103,9 @@ class Inside:
             scores, precision = decision.call(prepared, model=self.encoding.final)
             raw, cut, tolerance = scores, decision.cut, precision.near * max(1.0, abs(decision.cut))
         else:
-            reading = self.structure.reading
-            raw, cut, tolerance = self.structure.raw(prepared), reading.cut, reading.tolerance
+            structure = self.wide_enough(prepared).structure
+            assert not isinstance(structure, Opaque)
+            raw, cut, tolerance = structure.raw(prepared), structure.reading.cut, structure.reading.tolerance
         if (((raw >= cut) != positive) & (np.abs(raw - cut) > tolerance)).any():
             raise DoubtError(OTHER_DECISIONS)
 

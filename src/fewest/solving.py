@@ -137,6 +137,7 @@ def _answer(task: Task, frame: pd.DataFrame) -> Answers:
         return answers
     answers.status[rows] = CODE[Status.UNREACHABLE]
     answers.strategy[rows] = 1
+    task = replace(task, inside=task.inside.wide_enough(prepared, task.goals))
     cases = frame.iloc[rows]
     far = Distances.read(task.schema, cases, task.references.frame)
     task.inside.check_part(task.schema, cases, task.references.frame, far.absent())

@@ -8,7 +8,7 @@ the arithmetic of the structure and of the library may differ, and the library h
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
@@ -45,12 +45,16 @@ class Reading:
         Model input (n, any) -> float64 array (n, d). Row-wise: a row's values never depend on the other rows.
     source : (d,) int32
         For each prepared column the position of the model-input column it comes from.
+    growth : float
+        For additive structures: the tolerance is at least this times the summed size of a row's terms, because terms
+        that cancel are rounded on the scale they have.
     """
 
     cut: float
     tolerance: float
     prepare: Callable[[Any], Floats]
     source: Ints
+    growth: float = 0.0
 
 
 @runtime_checkable
@@ -79,6 +83,14 @@ class Additive:
         """Raw score of prepared rows Z (n, d) -> (n,)."""
         # A sum per row, not a matrix product: the result may not depend on the batch.
         return np.asarray(self.intercept + np.einsum("ij,j->i", Z, self.coef))
+
+    def wide_enough(self, *rows: Floats) -> Additive:
+        """The same, with a tolerance that covers the rounding of the terms of these rows and their mixtures."""
+        sizes = [np.abs(part).max(axis=0, initial=0.0) for part in rows]
+        needed = self.reading.growth * float(np.max(sizes, axis=0) @ np.abs(self.coef))
+        if not needed > self.reading.tolerance:
+            return self
+        return replace(self, reading=replace(self.reading, tolerance=needed))
 
 
 @dataclass(frozen=True)

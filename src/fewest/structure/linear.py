@@ -19,7 +19,7 @@ def linear_tolerance(coef: Floats, intercept: float, eps: float) -> float:
     """How far two ways of summing a linear score may lie apart.
 
     The true bound grows with the input, which is not known here; the factor leaves room for values far from unit
-    scale (up to about 1e6 in float64).
+    scale (up to about 1e6 in float64), and `Additive.wide_enough` for larger ones.
     """
     factor = 1e-8 if eps < 1e-12 else 1e-4
     return factor * (1.0 + abs(intercept) + float(np.abs(coef).sum()))
@@ -43,7 +43,8 @@ def read_linear(model: Any, question: Question) -> Found | Opaque:
         first, second = question.pair
         row, constant = coef[first] - coef[second], float(intercept[first] - intercept[second])
     cut, slack = link.cut(question)
-    reading = Reading(cut, linear_tolerance(coef, constant, eps) + slack, as_floats, all_columns(coef.shape[1]))
+    tolerance = linear_tolerance(coef, constant, eps) + slack
+    reading = Reading(cut, tolerance, as_floats, all_columns(coef.shape[1]), growth=16 * eps)
     return Found(Additive(reading, np.ascontiguousarray(row), constant), link)
 
 
