@@ -17,7 +17,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import LinearSVC
 
 from fewest import Decision
-from fewest.errors import DataError, ModelError, UsageError
+from fewest.errors import DataError, FewestWarning, ModelError, UsageError
 
 X = pd.DataFrame({"a": [0.0, 1.0, 2.0, 3.0, 4.0, 5.0], "b": [1.0, 0.0, 1.0, 0.0, 1.0, 0.0]})
 Y = np.array(["good", "good", "good", "bad", "bad", "bad"])
@@ -253,3 +253,57 @@ def test_labels_in_messages_are_written_without_the_names_of_numpys_types() -> N
         Decision(model, positive=np.int64(0))
     assert str(caught.value).startswith("0 is not a class of the model")
     assert caught.value.do == "use one of 'bad', 'good'"
+
+
+def test_a_torch_module_is_asked_about_the_class_that_is_named() -> None:
+    torch = pytest.importorskip("torch")
+    rows = pd.DataFrame(np.random.default_rng(0).normal(size=(30, 3)).astype("float32"), columns=list("abc"))
+    for outputs in (1, 2):
+        torch.manual_seed(0)
+        net = torch.nn.Sequential(torch.nn.Linear(3, outputs)).eval()
+        first, second = (Decision(net, positive=label).score(rows) for label in (0, 1))
+        assert np.allclose(first + second, 1)
+        assert np.allclose(Decision(net, positive="bad").score(rows), second)
+
+
+def test_an_answer_about_class_zero_of_a_module_turns_class_zero() -> None:
+    torch = pytest.importorskip("torch")
+    import fewest as fw
+
+    torch.manual_seed(1)
+    net = torch.nn.Sequential(torch.nn.Linear(3, 8), torch.nn.ReLU(), torch.nn.Linear(8, 1)).eval()
+    rows = pd.DataFrame(np.random.default_rng(0).normal(size=(80, 3)).astype("float32"), columns=list("abc"))
+    decision = Decision(net, positive=0, threshold=0.5)
+    refused = decision.verdicts(rows).positive
+    refs = fw.references.supplied(decision, rows[~refused].iloc[[0]], X=rows)
+    out = fw.Explainer(decision, refs).explain(rows)
+    assert {answer.proof.strategy for answer in out if answer.changes} == {"network"}
+    with torch.no_grad():
+        chance = torch.sigmoid(net(torch.tensor(out.turned().to_numpy(dtype="float32")))).numpy().ravel()
+    assert (1 - chance[refused] < 0.5).all()
+
+
+def test_a_sigmoid_at_the_end_of_a_nested_module_is_not_put_on_twice() -> None:
+    torch = pytest.importorskip("torch")
+    rows = pd.DataFrame(np.random.default_rng(0).normal(size=(30, 3)).astype("float32"), columns=list("abc"))
+    torch.manual_seed(0)
+    inner = torch.nn.Sequential(torch.nn.Linear(3, 1), torch.nn.Sigmoid())
+    with torch.no_grad():
+        chance = inner(torch.tensor(rows.to_numpy())).numpy().ravel()
+    assert np.allclose(Decision(torch.nn.Sequential(inner).eval(), positive=1).score(rows), chance)
+
+
+def test_a_module_that_returns_chances_is_noticed() -> None:
+    torch = pytest.importorskip("torch")
+
+    class Hidden(torch.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.layer = torch.nn.Linear(3, 1)
+
+        def forward(self, rows: Any) -> Any:
+            return torch.sigmoid(self.layer(rows))
+
+    rows = pd.DataFrame(np.random.default_rng(0).normal(size=(30, 3)).astype("float32"), columns=list("abc"))
+    with pytest.warns(FewestWarning, match="look like chances"):
+        Decision(Hidden().eval(), positive=1).check(rows)

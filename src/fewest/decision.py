@@ -6,6 +6,7 @@ differ in the last bits, so rows close to the threshold are scored again, alone.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
@@ -15,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from fewest.errors import DataError, ModelError, UsageError
+from fewest.errors import DataError, FewestWarning, ModelError, UsageError
 from fewest.options import check_number, check_word
 from fewest.wording import show_label
 
@@ -210,7 +211,10 @@ class Decision:
     @property
     def positive_index(self) -> int:
         """Position of the explained class."""
-        return self.classes.index(self.positive) if self.classes else 1
+        if self.classes:
+            return self.classes.index(self.positive)
+        # A module's outputs are those of the classes 0 and 1; any other name is that of class 1.
+        return 0 if self.kind == "torch" and not isinstance(self.positive, str) and self.positive == 0 else 1
 
     @property
     def against_index(self) -> int | None:
@@ -292,7 +296,7 @@ class Decision:
         if self.kind == "function":
             return model  # type: ignore[no-any-return]
         if self.kind == "torch":
-            return lambda X: _torch_scores(model, X)
+            return lambda X: _torch_chances(model, X)[:, self.positive_index]
         if self.kind == "label":
             return lambda X: (np.asarray(model.predict(X)) == self.positive).astype(float)
         method = model.predict_proba if self.kind == "proba" else model.decision_function
@@ -388,6 +392,8 @@ class Decision:
         again = self.score(sample)
         if (np.abs(first - again) > 1e-6 * np.maximum(1.0, np.abs(first))).any():
             raise ModelError("the model gave two different scores to the same rows", do="fix its random state")
+        if self.kind == "torch":
+            _warn_of_chances(self.model, self.arrange(sample))
         noise = self.noise(sample)
         if not noise.is_rounding:
             raise ModelError(
@@ -415,18 +421,46 @@ def _no_classes(model: Any) -> ModelError:
     return ModelError(what, do=f"{instead}, e.g. {example}")
 
 
-def _torch_scores(model: Any, X: Any) -> npt.NDArray[Any]:
+def _torch_outputs(model: Any, X: Any) -> Any:
     import torch
 
     values = X.to_numpy(dtype=np.float32) if isinstance(X, pd.DataFrame) else np.asarray(X, dtype=np.float32)
     with torch.no_grad():
-        out = model(torch.from_numpy(np.ascontiguousarray(values)))
-        layers = list(model.children())
-        last = type(layers[-1]).__name__ if layers else ""
-        if out.ndim == 2 and out.shape[1] == 2:
-            return np.asarray((out if last == "Softmax" else torch.softmax(out, dim=1))[:, 1].numpy())
-        out = out.reshape(len(values)) if out.numel() == len(values) else out
-        return np.asarray((out if last == "Sigmoid" else torch.sigmoid(out)).numpy())
+        return model(torch.tensor(values))  # a copy: tables may be read-only, which torch warns of
+
+
+def _torch_chances(model: Any, X: Any) -> npt.NDArray[Any]:
+    """Chances of the classes 0 and 1 (n, 2), from two outputs or one logit per row."""
+    import torch
+
+    out = _torch_outputs(model, X)
+    if out.ndim == 2 and out.shape[1] == 2:
+        return np.asarray(out if _last_layer(model) == "Softmax" else torch.softmax(out, dim=1))
+    if out.numel() != len(out):
+        return np.asarray(out)[..., None]  # wrong shape: reported by the caller
+    out = out.reshape(len(out))
+    chance = np.asarray(out if _last_layer(model) == "Sigmoid" else torch.sigmoid(out))
+    return np.column_stack([1 - chance, chance])
+
+
+def _last_layer(model: Any) -> str:
+    """Class of the layer that a module ends in; the last part of a sequence may be a sequence itself."""
+    layers = list(model.children())
+    while layers and type(layers[-1]).__name__ == "Sequential":
+        layers = list(layers[-1].children())
+    return type(layers[-1]).__name__ if layers else ""
+
+
+def _warn_of_chances(model: Any, X: Any) -> None:
+    """Warn where a module's outputs look like chances already: another sigmoid would make all of them 0.5 or more."""
+    out = np.asarray(_torch_outputs(model, X))
+    if _last_layer(model) not in ("Sigmoid", "Softmax") and len(out) > 1 and bool(((out >= 0) & (out <= 1)).all()):
+        warnings.warn(
+            "all outputs of the module lie between 0 and 1: they are taken for logits, though they look like chances\n"
+            "  Try: let the module end in its last Linear layer, or in a Sigmoid layer of its own",
+            FewestWarning,
+            stacklevel=4,
+        )
 
 
 def first_bad_cell(frame: pd.DataFrame) -> tuple[int, str, str] | None:

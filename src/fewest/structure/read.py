@@ -67,7 +67,7 @@ _WRAPPERS = {
 
 
 def read(
-    model: Any, *, positive: int = 1, against: int | None = None, kind: str = "proba", threshold: float = 0.5
+    model: Any, *, positive: int = 1, against: int | None = None, kind: str = "proba", threshold: float | None = None
 ) -> Additive | Ensemble | Network | Composite | Opaque:
     """Read what is inside a fitted classifier.
 
@@ -83,8 +83,8 @@ def read(
     kind : {"proba", "decision", "label"}
         The score a decision compares with its threshold: the probability of the class, the decision function (turned
         round for ``positive=0``), or whether the predicted label is that class.
-    threshold : float
-        Positive means score >= threshold.
+    threshold : float, optional
+        Positive means score >= threshold. Default: 0.5, and 0 with ``against``.
 
     Returns
     -------
@@ -102,7 +102,8 @@ def read(
     """
     if kind not in KINDS:
         raise UsageError(f"kind {kind!r} is not known", do=f"use one of {', '.join(KINDS)}")
-    found = find(model, Question(int(positive), against, kind, float(threshold)))
+    cut = threshold if threshold is not None else 0.5 if against is None else 0.0
+    found = find(model, Question(int(positive), against, kind, float(cut)))
     return found if isinstance(found, Opaque) else found.structure
 
 
