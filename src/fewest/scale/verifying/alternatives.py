@@ -45,13 +45,14 @@ def check_alternatives(claims: Claims, scorer: Scorer, report: Report) -> None:
 
 
 def _told(claims: Claims, owner: npt.NDArray[np.int64], sets: Sequence[Any]) -> pd.DataFrame:
-    """Each case with the values its set brings along: those of a leaf, or of another reference than the one shown."""
-    shown = [
-        dict(zip(names, values, strict=True))
-        for names, values in zip(claims.table["features"], claims.table["to"], strict=True)
-    ]
-    told = [names if isinstance(names, dict) else shown[k] for k, names in zip(owner.tolist(), sets, strict=True)]
-    return entered(claims.schema, claims.frame.iloc[owner], told)
+    """The values each set leads to: those it brings along (of a leaf, of another reference), else the row's own."""
+    told = np.array([isinstance(names, dict) for names in sets])
+    brought = [names if isinstance(names, dict) else {} for names in sets]
+    rows = entered(claims.schema, claims.frame.iloc[owner], brought)
+    if told.all():
+        return rows
+    own = np.broadcast_to(~told[:, None], (len(sets), len(claims.schema)))
+    return replaced(claims.schema, rows, claims.beside.iloc[owner], own)
 
 
 def _allowed(
@@ -61,8 +62,8 @@ def _allowed(
     if claims.goals.leaves:
         return claims.rules.allowed(moved, differing(claims.schema, case, beside), claims.rules.permitted(case, beside))
     allowed = np.zeros(len(owner), dtype=bool)
-    for k in range(len(claims.goals.names)) if claims.goals.assignment == "sparsest" else [None]:
-        goal = claims.goals.frame.iloc[claims.reference[owner] if k is None else np.full(len(owner), k)]
+    for compared in claims.goals.candidates(claims.reference[owner]).T:
+        goal = claims.goals.frame.iloc[compared]
         like = ~(differing(claims.schema, beside, goal) & moved).any(axis=1)
         differs, permitted = differing(claims.schema, case, goal), claims.rules.permitted(case, goal)
         allowed |= like & claims.rules.allowed(moved, differs, permitted)
