@@ -312,6 +312,7 @@ LIES: dict[str, tuple[Callable[[Rows], None], str]] = {
     "accepted": (accepted, "decision on it is another"),
     "an alternative that costs more": (set_to(alternatives=['["debt"]', '["debt", "code"]']), "costs more or less"),
     "an alternative that turns nothing": (lambda r: dud(r), "an alternative does not turn"),
+    "an alternative with values of nobody": (lambda r: foreign(r), "leads to no reference"),
 }  # fmt: skip
 
 
@@ -319,6 +320,11 @@ def dud(rows: Rows) -> None:
     row = one(rows)
     shown = json.dumps(row["features"])
     row["alternatives"] = [shown, json.dumps(["home"] if row["features"] != ["home"] else ["code"])]
+
+
+def foreign(rows: Rows) -> None:
+    row = one(rows)
+    row["alternatives"] = [json.dumps(row["features"]), json.dumps(dict.fromkeys(row["features"], -77))]
 
 
 @pytest.mark.parametrize("name", LIES)
