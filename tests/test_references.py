@@ -96,3 +96,13 @@ def test_linked_features_with_several_references_are_proved() -> None:
     refs = fw.references.supplied(decision, accepted, X=table, assignment="sparsest")
     out = fw.Explainer(decision, refs, constraints=fw.Constraints(fw.Linked("a", "b"))).explain(table)
     assert out.counts()["BUDGET"] == 0
+
+
+@pytest.mark.parametrize("zone", [None, "UTC", "Europe/Berlin"])
+def test_dates_of_any_zone_have_a_middle(zone: str | None) -> None:
+    X = pd.DataFrame({"day": pd.date_range("2024-01-01", periods=60, tz=zone), "debt": np.arange(60)})
+    decision = fw.Decision(lambda rows: rows["debt"].to_numpy() / 60, positive=1)
+    refs = fw.references.single(decision, X, (X["debt"] >= 30).astype(int))
+    assert refs.frame["day"].dtype == X["day"].dtype
+    answer = fw.Explainer(decision, refs).explain(X)[59]
+    assert answer.sev == 1

@@ -65,7 +65,7 @@ def _column_middle(column: pd.Series[Any], feature: Feature, centre: str) -> Any
         middle = float(np.mean(numbers) if centre == "mean" else np.median(numbers))
         if feature.kind == "datetime":
             unit = np.datetime_data(column.dtype.base if hasattr(column.dtype, "base") else column.dtype)[0]
-            return pd.Timestamp(int(middle), unit=unit)
+            return pd.Timestamp(int(middle), unit=unit, tz=getattr(column.dtype, "tz", None))
         return middle
     return mode(column)
 
