@@ -240,6 +240,8 @@ class Asked:
                 cubes = {name: cubes[name] for name in near(self.pair, self.cases.iloc[[i]], references)}
             race = {name: truth(cube, question, self.decision.cut) for name, cube in cubes.items()}
             unsure = answer.reference is not None and answer.reference not in race
+            if "nearest" in question.name and answer.reference in race:
+                race = {answer.reference: race[answer.reference]}  # of equally near ones it is compared with one only
             problem = f"{answer.reference} is not nearest" if unsure else wrong(answer, race, cubes, question)
             if problem is not None:
                 problem += f"; {[*question.constraints, *question.weights.items()]}"

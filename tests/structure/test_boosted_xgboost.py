@@ -137,3 +137,16 @@ def test_what_is_not_read_says_so(train):
     hinge = boosted(objective="binary:hinge").fit(*train)
     assert "binary:hinge" in read(hinge).reason
     assert "decision_function" in read(boosted().fit(*train), kind="decision").reason
+
+
+@pytest.mark.parametrize(("positive", "against"), [(1, 0), (2, 1), (0, 2)])
+def test_a_linear_booster_of_three_unequal_classes_has_the_margins_of_the_library(positive: int, against: int) -> None:
+    """Classes of unequal size start from margins of their own, which this booster does not add."""
+    random = np.random.default_rng(0)
+    rows = random.normal(size=(200, 4))
+    labels = np.digitize(rows[:, 0] + 0.3 * random.normal(size=200), [-0.9, 0.4])
+    model = xgboost.XGBClassifier(booster="gblinear", n_estimators=5, n_jobs=1).fit(rows, labels)
+    structure = read(model, positive=positive, against=against)
+    margins = model.predict(rows, output_margin=True)
+    gap = structure.raw(structure.reading.prepare(rows)) - (margins[:, positive] - margins[:, against])
+    assert np.abs(gap).max() < 1e-5

@@ -175,7 +175,9 @@ def _linear(
     outputs = 1 if question.against is None else int(model.n_classes_)
     weights = np.asarray(inside["weights"], dtype=np.float32).astype(np.float64).reshape(-1, outputs)
     coef = np.asarray(sum(sign * weights[:-1, output] for output, sign in parts))
-    constant = base + float(sum(sign * weights[-1, output] for output, sign in parts))
+    # With several classes gblinear leaves the starting margins out, also where each class has its own.
+    start = base if question.against is None else 0.0
+    constant = start + float(sum(sign * weights[-1, output] for output, sign in parts))
     cut, slack = link.cut(question)
     tolerance = 1e-4 * (1.0 + abs(constant) + float(np.abs(weights).sum())) + slack
     prepare = _NoMissing(_Codes({"trees": []}, [], model.missing))
