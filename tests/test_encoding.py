@@ -91,9 +91,10 @@ def test_encoded_mixtures_are_mixtures_of_encodings(name: str) -> None:
     took = RANDOM.random((N, len(schema))) < 0.5
     order = RANDOM.permutation(N)
     mixed = mix(X, X, order, {column: took[:, j] for column, j in schema.feature_of.items()})
-    assert encoding.agrees(X, X.iloc[order], mixed, took)
+    encoded, both = encoding.transform(X), encoding.transform(mixed)
+    assert encoding.agrees(encoded, encoded, both, order, took)
     wrong = np.roll(took, 1, axis=1)
-    assert not encoding.agrees(X, X.iloc[order], mixed, wrong)
+    assert not encoding.agrees(encoded, encoded, both, order, wrong)
 
 
 @pytest.mark.parametrize("name", BLENDED)

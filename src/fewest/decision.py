@@ -41,7 +41,6 @@ class Precision(NamedTuple):
     noise: float
     decimals: int
 
-
     def widened(self, noise: float) -> Precision:
         """The same where that much noise was seen on a few rows: other rows may show several times as much."""
         if 4 * noise <= self.noise:
@@ -347,7 +346,7 @@ class Decision:
         size = np.maximum(1.0, np.abs(scores))
         grid = scores * 10.0**precision.decimals
         tips = np.abs(grid - np.floor(grid) - 0.5) <= precision.noise * 10.0**precision.decimals * size
-        close = np.abs(scores - self.cut) <= precision.near * max(1.0, abs(self.cut))
+        close = np.abs(scores - self.cut) <= self._near_cut(precision)
         for row in np.flatnonzero(tips | close):
             scores[row] = self.score(frame.iloc[[row]])[0]
         positive = scores >= self.cut
@@ -357,7 +356,16 @@ class Decision:
     def band(self, frame: pd.DataFrame) -> float:
         """Half-width of the band around the threshold in which a batch score does not decide."""
         nominal = self.call(self.arrange(frame), frame)[1]
-        return self.noise(frame).precision(nominal).near * max(1.0, abs(self.cut))
+        self.noise(frame)
+        return self.half_band(nominal)
+
+    def half_band(self, nominal: Precision) -> float:
+        """The same for scores of a nominal precision, by the noise measured so far."""
+        known: Noise | None = self.__dict__.get("_noise")
+        return self._near_cut(nominal if known is None else known.precision(nominal))
+
+    def _near_cut(self, precision: Precision) -> float:
+        return precision.near * max(1.0, abs(self.cut))
 
     def noise(self, frame: pd.DataFrame) -> Noise:
         """How much a row's score differs between batches, measured once, on the first rows it can be measured on."""
@@ -374,7 +382,7 @@ class Decision:
         n = len(sample)
         alone = np.concatenate([self.score(sample.iloc[[i]]) for i in range(n)])
         size = np.maximum(1.0, np.abs(alone))
-        batches = np.zeros(n * n, dtype=int), np.arange(n), np.tile(np.arange(n), n)
+        batches = np.zeros(ROWS_TRIED**2, dtype=int), np.arange(n), np.resize(np.arange(n), ROWS_TRIED**2)
         apart = [np.abs(self.score(sample.iloc[rows]) - alone[rows]) for rows in batches]
         repeated, *mixed = (np.max(part / size[rows]) for part, rows in zip(apart, batches, strict=True))
         near_cut = max(part.max() for part in apart) / max(1.0, abs(self.cut))

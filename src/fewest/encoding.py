@@ -109,22 +109,23 @@ class Encoding:
             raise self.decision.blame(error, frame) from error
 
     def agrees(
-        self, first: pd.DataFrame, second: pd.DataFrame, mixed: pd.DataFrame, took: npt.NDArray[np.bool_]
+        self, first: Any, second: Any, mixed: Any, second_of: npt.NDArray[Any], took: npt.NDArray[np.bool_]
     ) -> bool:
-        """Whether encoding ``mixed`` rows equals mixing encoded rows, column block by column block.
+        """Whether encoded mixtures are mixtures of encoded rows, column block by column block.
 
         Parameters
         ----------
-        first, second, mixed : (n, columns)
-            Raw rows; ``mixed`` has the features ``took`` (n, p) from ``second``, the others from ``first``.
+        first, second, mixed : model input
+            Rows as `transform` gives them; row i of ``mixed`` has the features ``took[i]`` (n, p) from row
+            ``second_of[i]`` of ``second``, the others from row i of ``first``.
         """
         if self.feature_of is None:
             return False
-        a, b, c = (cells(self.transform(frame)) for frame in (first, second, mixed))
+        a, b, c = (cells(rows) for rows in (first, second, mixed))
         if a.shape[1] != len(self.feature_of):
             return False
         from_second = np.where(self.feature_of >= 0, took[:, self.feature_of], False)
-        return bool(equal_cells(np.where(from_second, b, a), c).all())
+        return bool(equal_cells(np.where(from_second, b[second_of], a), c).all())
 
 
 def cells(model_input: Any) -> npt.NDArray[Any]:

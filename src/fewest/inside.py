@@ -63,9 +63,8 @@ class Inside:
             return cls(encoding, structure, blocks=_mixes(encoding, schema, cases, goals))
         found = cls(encoding, structure)
         try:
-            found._believe(_mixed(schema, cases, goals), cases)
-            for rows in (cases, goals):
-                found.check_decisions(found.prepare(encoding.transform(rows)), decision.verdicts(rows).positive)
+            for rows, encoded in zip((cases, goals), found._believe(schema, cases, goals), strict=True):
+                found._check_rows(rows, encoded)
         except DoubtError as doubt:
             return found.given_up(doubt.message)
         return found
@@ -100,12 +99,11 @@ class Inside:
             if not self.blocks or len(prepared) == 0:
                 return
             decision = self.encoding.decision
-            scores, precision = decision.call(prepared, model=self.encoding.final)
-            raw, cut, tolerance = scores, decision.cut, precision.near * max(1.0, abs(decision.cut))
+            raw, precision = decision.call(prepared, model=self.encoding.final)
+            cut, tolerance = decision.cut, decision.half_band(precision)
         else:
-            structure = self.wide_enough(prepared).structure
-            assert not isinstance(structure, Opaque)
-            raw, cut, tolerance = structure.raw(prepared), structure.reading.cut, structure.reading.tolerance
+            reading = self.structure.reading
+            raw, cut, tolerance = self.structure.raw(prepared), reading.cut, reading.tolerance
         if (((raw >= cut) != positive) & (np.abs(raw - cut) > tolerance)).any():
             raise DoubtError(OTHER_DECISIONS)
 
@@ -122,8 +120,7 @@ class Inside:
         if not self.known():
             return
         if len(cases) >= MANY:
-            some = cases.iloc[np.linspace(0, len(cases) - 1, SAMPLE).astype(int)]
-            self._believe(_mixed(schema, some, goals), some)
+            self._believe(schema, cases.iloc[np.linspace(0, len(cases) - 1, SAMPLE).astype(int)], goals)
         if not absent.any():
             return
         rows = np.flatnonzero(absent.any(axis=1))
@@ -132,15 +129,23 @@ class Inside:
         new = {pattern: row for pattern, row in new.items() if pattern not in self.missing}
         if new and len(self.missing) < PATTERNS:
             self.missing.update(new)
-            alone = cases.iloc[np.repeat(list(new.values()), len(schema))]
-            self._believe(_mixed(schema, alone, goals, np.tile(np.eye(len(schema), dtype=bool), (len(new), 1))), alone)
+            each_alone = np.tile(np.eye(len(schema), dtype=bool), (len(new), 1))
+            self._believe(schema, cases.iloc[np.repeat(list(new.values()), len(schema))], goals, each_alone)
 
-    def _believe(self, mixed: tuple[pd.DataFrame, pd.DataFrame, Bools], cases: pd.DataFrame) -> None:
-        rows, goal, took = mixed
-        if not self.encoding.agrees(cases, goal, rows, took):
+    def _believe(
+        self, schema: Schema, cases: pd.DataFrame, goals: pd.DataFrame, took: Bools | None = None
+    ) -> tuple[Any, Any]:
+        """Try what was read on mixtures; cases and goals as the final model is fed them."""
+        mixed, goal_of, took = _mixed(schema, cases, goals, took)
+        first, second, both = (self.encoding.transform(frame) for frame in (cases, goals, mixed))
+        if not self.encoding.agrees(first, second, both, goal_of, took):
             raise DoubtError(OTHER_COLUMNS)
-        verdicts = self.encoding.decision.verdicts(rows)
-        self.check_decisions(self.prepare(self.encoding.transform(rows)), verdicts.positive)
+        self._check_rows(mixed, both)
+        return first, second
+
+    def _check_rows(self, rows: pd.DataFrame, encoded: Any) -> None:
+        prepared = self.prepare(encoded)
+        self.wide_enough(prepared).check_decisions(prepared, self.encoding.decision.verdicts(rows).positive)
 
     @property
     def width(self) -> int:
@@ -174,19 +179,19 @@ class Inside:
 
 def _mixed(
     schema: Schema, cases: pd.DataFrame, goals: pd.DataFrame, took: Bools | None = None
-) -> tuple[pd.DataFrame, pd.DataFrame, Bools]:
+) -> tuple[pd.DataFrame, npt.NDArray[np.int64], Bools]:
     """Rows mixed from cases and goals, the goal of each, and which features were taken from it (default: drawn)."""
     goal_of = np.arange(len(cases)) % len(goals)
     if took is None:
         took = np.random.default_rng(0).random((len(cases), len(schema))) < 0.5
     mixed = mix(cases, goals, goal_of, {column: took[:, j] for column, j in schema.feature_of.items()})
-    return mixed, goals.iloc[goal_of], took
+    return mixed, goal_of, took
 
 
 def _mixes(encoding: Encoding, schema: Schema, cases: pd.DataFrame, goals: pd.DataFrame) -> bool:
     """Whether rows of the final model's input can be mixed instead of raw rows, which saves the transformers."""
-    model_input = encoding.transform(cases)
-    if not (isinstance(model_input, np.ndarray) and model_input.dtype.kind in "fiub"):
+    first = encoding.transform(cases)
+    if not (isinstance(first, np.ndarray) and first.dtype.kind in "fiub"):
         return False
-    mixed, goal, took = _mixed(schema, cases, goals)
-    return encoding.agrees(cases, goal, mixed, took)
+    mixed, goal_of, took = _mixed(schema, cases, goals)
+    return encoding.agrees(first, encoding.transform(goals), encoding.transform(mixed), goal_of, took)

@@ -98,10 +98,10 @@ class Attempt:
         """Vertices drawn to try what was read of the model on, once; none where nothing is believed."""
         count = 0 if self.inside is None or self.tried else self.inside.drawn(self.problem.n_cubes)
         self.tried = True
-        seed = crc32(self.problem.start[0].tobytes()) if count else 0  # others for each part, the same for each run
-        rng = np.random.default_rng(seed)
-        cubes = rng.choice(self.problem.n_cubes, count, replace=False) if count else np.empty(0, dtype=np.int64)
-        return cubes, rng.random((count, self.problem.n_units)) < 0.5
+        if count == 0:
+            return np.empty(0, dtype=np.int64), np.empty((0, self.problem.n_units), dtype=bool)
+        rng = np.random.default_rng(crc32(self.problem.start[0].tobytes()))  # others for each part, the same each run
+        return rng.integers(self.problem.n_cubes, size=count), rng.random((count, self.problem.n_units)) < 0.5
 
     def own_score(self, cubes: Rows, moved: Bools) -> Floats:
         """Signed scores of vertices by the user's own model, from raw rows."""
@@ -129,7 +129,7 @@ def answer(task: Task, frame: pd.DataFrame) -> Answers:
 
 def _answer(task: Task, frame: pd.DataFrame) -> Answers:
     """Verified answers, those that are not credible left out."""
-    verdicts, prepared = _score(task, frame)
+    verdicts, prepared, inside = _score(task, frame)
     answers = Answers.blank(len(frame), len(task.schema))
     answers.score[:] = verdicts.score
     rows = np.flatnonzero(verdicts.positive)
@@ -137,7 +137,7 @@ def _answer(task: Task, frame: pd.DataFrame) -> Answers:
         return answers
     answers.status[rows] = CODE[Status.UNREACHABLE]
     answers.strategy[rows] = 1
-    task = replace(task, inside=task.inside.wide_enough(prepared, task.goals))
+    task = replace(task, inside=inside)
     cases = frame.iloc[rows]
     far = Distances.read(task.schema, cases, task.references.frame)
     task.inside.check_part(task.schema, cases, task.references.frame, far.absent())
@@ -222,17 +222,18 @@ def _cheapest(task: Task) -> float:
     return 1.0 if task.weights is None else float(task.weights.min())
 
 
-def _score(task: Task, frame: pd.DataFrame) -> tuple[Verdicts, Floats]:
-    """Verdicts on the cases and their prepared rows; transformers run once."""
+def _score(task: Task, frame: pd.DataFrame) -> tuple[Verdicts, Floats, Inside]:
+    """Verdicts on the cases, their prepared rows, and what was read as it holds for these; transformers run once."""
     if not task.inside.known():
-        return task.decision.verdicts(frame), np.empty((len(frame), 0))
+        return task.decision.verdicts(frame), np.empty((len(frame), 0)), task.inside
     encoding = task.inside.encoding
     model_input = encoding.transform(frame)
     scores, precision = task.decision.call(model_input, frame, encoding.final)
     verdicts, prepared = task.decision.settle(scores, precision, frame), task.inside.prepare(model_input)
-    if not task.inside.blocks:  # those were just scored by the final model itself
-        task.inside.check_decisions(prepared, verdicts.positive)
-    return verdicts, prepared
+    inside = task.inside.wide_enough(prepared, task.goals)
+    if not inside.blocks:  # those were just scored by the final model itself
+        inside.check_decisions(prepared, verdicts.positive)
+    return verdicts, prepared, inside
 
 
 @dataclass(frozen=True)
@@ -386,10 +387,10 @@ def _confirm(attempt: Attempt, cubes: Rows) -> Rows:
     if attempt.inside is not None and len(doubtful):
         assumed = vertex_rows(attempt.problem, everywhere[doubtful], moved[doubtful])
         attempt.inside.check_decisions(assumed, verdicts.positive[doubtful])
-    rows, good = rows.iloc[: len(cubes)], good[: len(cubes)]
+    good = good[: len(cubes)]
     attempt.score_after[cubes] = verdicts.score[: len(cubes)]
     if attempt.credibility is not None:
-        attempt.log_density[cubes] = attempt.credibility.log_density(rows)
+        attempt.log_density[cubes] = attempt.credibility.log_density(rows.iloc[: len(cubes)])
         good &= attempt.log_density[cubes] >= attempt.credibility.floor
     return np.asarray(cubes[~good])
 
