@@ -10,12 +10,12 @@ import time
 import warnings
 
 from fewest import references
-from fewest.benchmarking.measure import cpu
 from fewest.decision import Decision
 from fewest.errors import FewestWarning
+from fewest.experiments.benchmarking.measure import cpu
+from fewest.experiments.paper.data import load_split
+from fewest.experiments.paper.models import CLUSTERS, MODELS, fit
 from fewest.explainer import Explainer
-from fewest.paper.data import load_split
-from fewest.paper.models import CLUSTERS, MODELS, fit
 
 
 def main(names: list[str]) -> None:

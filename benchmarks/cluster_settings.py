@@ -23,10 +23,10 @@ from sklearn.base import clone
 from sklearn.model_selection import train_test_split
 
 import fewest as fw
-from fewest.benchmarking import subjects
-from fewest.closeness import feature_distances
-from fewest.clustering.embedding import Embedding, Fitted, named
+from fewest.experiments.benchmarking import subjects
 from fewest.references import clusters, single
+from fewest.references.clustering.embedding import Embedding, Fitted, named
+from fewest.tables.closeness import feature_distances
 
 PAGE = Path(__file__).parent.parent / "docs" / "benchmarks"
 DATASETS = ("compas", "fico", "german", "adult", "headline", "diabetes")

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from fewest import credibility, references
-from fewest.benchmarking import subjects
+from fewest.experiments.benchmarking import subjects
 
 COMPONENTS = {"compas": 5, "german": 3, "adult": 7, "headline": 2, "fico": 4}
 CASES = 300

@@ -14,9 +14,9 @@ from typing import Any
 
 import numpy as np
 
-from fewest.benchmarking import subjects
-from fewest.clustering import ScoreSoftKMeans, Space, pacmap
-from fewest.clustering.embedding import Interpolated, _quiet
+from fewest.experiments.benchmarking import subjects
+from fewest.references.clustering import ClusterSpace, ScoreSoftKMeans, pacmap
+from fewest.references.clustering.embedding import Interpolated, _quiet
 
 CLUSTERS = {"compas": 5, "fico": 4, "german": 3, "adult": 7, "headline": 2, "diabetes": 4}
 NEIGHBOURS = (1, 5, 10, 20)
@@ -36,7 +36,7 @@ def row(name: str) -> str:
     X, _, y, _ = subjects.load(name)
     schema = subject.references.schema
     negatives = schema.conform(X[np.asarray(y) == 0])
-    space = Space.read(subject.decision, schema, negatives)
+    space = ClusterSpace.read(subject.decision, schema, negatives)
     Z, cases = space.encode(negatives), space.encode(subject.cases.iloc[:CASES])
     began = time.process_time()
     fitted = pacmap().fit(Z)

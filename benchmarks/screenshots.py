@@ -37,8 +37,8 @@ def make_runs(folder: Path) -> tuple[Path, Path, Path]:
     from sklearn.tree import DecisionTreeClassifier
 
     import fewest as fw
-    from fewest.cli._demo import pipeline, train_german
-    from fewest.scale import explain_files
+    from fewest.apps.cli._demo import pipeline, train_german
+    from fewest.runs import explain_files
 
     german, model, X, y = train_german("logistic")
     german.X.to_csv(folder / "cases.csv", index=False)
@@ -70,7 +70,7 @@ def pictures(out: Path) -> None:
     from explorer_runs import served
     from playwright.sync_api import sync_playwright
 
-    from fewest.explorer import create_app
+    from fewest.apps.explorer import create_app
 
     with tempfile.TemporaryDirectory() as folder, sync_playwright() as started:
         run, other, tree = make_runs(Path(folder))

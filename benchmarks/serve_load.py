@@ -26,7 +26,7 @@ import numpy as np
 START = """
 import sys
 from pathlib import Path
-from fewest.serving import Settings, serve
+from fewest.apps.serving import Settings, serve
 sys.exit(serve([Path(sys.argv[1])], Settings(port=0, workers=int(sys.argv[2]), rate=0, queue=400)))
 """
 
@@ -113,7 +113,7 @@ async def _response(reader: asyncio.StreamReader) -> tuple[int, bytes]:
 
 def expected_of(explainer: Any, cases: Any, verb: str) -> tuple[list[bytes], list[Any]]:
     """A request for each case, and the right answer to it."""
-    from fewest.serving.records import explanation_record, prediction_record
+    from fewest.apps.serving.records import explanation_record, prediction_record
 
     decision = explainer.decision
     bodies, expected = [], []

@@ -51,7 +51,7 @@ def make(folder: Path, title: str, rows: int) -> Figures:
     from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
     import fewest as fw
-    from fewest.benchmarking.million import table
+    from fewest.experiments.benchmarking.million import table
 
     final = {
         "LR": LogisticRegression(C=0.1, max_iter=500),
@@ -76,7 +76,7 @@ def files(folder: Path, rows: int) -> Figures:
     """Into a run folder, in one process."""
     import joblib
 
-    from fewest.scale import explain_files
+    from fewest.runs import explain_files
 
     explainer = joblib.load(folder / "explainer.joblib")
     explain_files(explainer, folder / "warm", folder / "warm-run", jobs=1)
@@ -91,7 +91,7 @@ def spark(folder: Path, rows: int) -> Figures:
     import joblib
     from pyspark.sql import SparkSession
 
-    from fewest.scale.spark import explain
+    from fewest.runs.spark import explain
 
     session = SparkSession.builder.master("local[1]").config("spark.ui.enabled", "false").getOrCreate()
     session.sparkContext.setLogLevel("ERROR")

@@ -10,8 +10,8 @@ from __future__ import annotations
 import sys
 import time
 
-from fewest.paper.data import load_split
-from fewest.training import AllOptClassifier
+from fewest.experiments.paper.data import load_split
+from fewest.models.training import AllOptClassifier
 
 
 def epochs(device: str, batch: int, dataset: str, folder: str | None) -> tuple[float, float]:

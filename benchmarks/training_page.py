@@ -16,9 +16,9 @@ from pathlib import Path
 from typing import Any
 
 from fewest.errors import FewestWarning
-from fewest.paper import find
-from fewest.paper.base import fingerprint
-from fewest.paper.data import load_split
+from fewest.experiments.paper import find
+from fewest.experiments.paper.base import fingerprint
+from fewest.experiments.paper.data import load_split
 
 PAGE = Path(__file__).parents[1] / "docs" / "benchmarks" / "training.md"
 ALLOWED = 0.01

@@ -9,7 +9,7 @@ import sys
 import time
 
 from fewest import checks
-from fewest.benchmarking import subjects
+from fewest.experiments.benchmarking import subjects
 
 DATASETS = ("compas", "german", "adult", "fico", "headline", "diabetes")
 KINDS = ("l1lr", "l2lr", "gbdt", "mlp", "histgb", "xgboost", "lightgbm")

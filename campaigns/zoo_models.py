@@ -107,9 +107,7 @@ TEXT: dict[str, Callable[[], Any]] = {
     "first dropped": lambda: OneHotEncoder(drop="first", handle_unknown="ignore", sparse_output=False),
     "infrequent": lambda: OneHotEncoder(min_frequency=0.1, handle_unknown="infrequent_if_exist"),
     "three": lambda: OneHotEncoder(max_categories=3, handle_unknown="infrequent_if_exist", drop="if_binary"),
-    "ordinal": lambda: OrdinalEncoder(
-        handle_unknown="use_encoded_value", unknown_value=-1, encoded_missing_value=-2
-    ),
+    "ordinal": lambda: OrdinalEncoder(handle_unknown="use_encoded_value", unknown_value=-1, encoded_missing_value=-2),
     "target": lambda: TargetEncoder(random_state=0),
 }
 
@@ -203,7 +201,7 @@ def ebm(**settings: Any) -> Any:
 
 
 def cart() -> Any:
-    from fewest.trees import CARTClassifier
+    from fewest.models.trees import CARTClassifier
 
     return CARTClassifier(max_depth=5)
 

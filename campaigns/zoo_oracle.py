@@ -77,14 +77,10 @@ class Cube:
     goal: dict[str, Any]
 
     @classmethod
-    def of(
-        cls, case: pd.DataFrame, goal: pd.DataFrame, features: Mapping[str, Sequence[str]], score: Score
-    ) -> Cube:
+    def of(cls, case: pd.DataFrame, goal: pd.DataFrame, features: Mapping[str, Sequence[str]], score: Score) -> Cube:
         """Build and score it. case, goal: one row each, with equal dtypes."""
         here, there = case.iloc[0].to_dict(), goal.iloc[0].to_dict()
-        names = [
-            name for name, columns in features.items() if not all(equal(here[c], there[c]) for c in columns)
-        ]
+        names = [name for name, columns in features.items() if not all(equal(here[c], there[c]) for c in columns)]
         bits = (np.arange(2 ** len(names))[:, None] >> np.arange(len(names)) & 1).astype(bool)
         both = pd.concat([case, goal], ignore_index=True)
         take = {column: np.zeros(len(bits), dtype=int) for column in case.columns}

@@ -16,7 +16,7 @@ from sklearn.tree import DecisionTreeClassifier
 import fewest as fw
 from fewest import checks
 from fewest.errors import DataError, PositiveReferenceError, UsageError
-from fewest.explanations import FRAME_COLUMNS
+from fewest.results.explanations import FRAME_COLUMNS
 
 RANDOM = np.random.default_rng(1)
 X = pd.DataFrame(RANDOM.normal(size=(300, 5)).round(2), columns=list("abcde"))

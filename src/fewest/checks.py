@@ -17,9 +17,9 @@ import pandas as pd
 from fewest.constraints import Forbidden, Implies, Linked
 from fewest.errors import VerificationError
 from fewest.explainer import Explainer
-from fewest.explanation import Explanation, Status
-from fewest.explanations import Explanations
-from fewest.schema import Feature, Schema
+from fewest.results.explanation import Explanation, Status
+from fewest.results.explanations import Explanations
+from fewest.tables.schema import Feature, Schema
 
 MAX_VERTICES = 1 << 14
 

@@ -16,9 +16,8 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from fewest.errors import DataError, FewestWarning, ModelError, UsageError
-from fewest.options import check_number, check_word
-from fewest.wording import show_label
+from fewest.errors import DataError, FewestWarning, ModelError, UsageError, check_number, check_word
+from fewest.tables.wording import show_label
 
 ScoreKind = Literal["proba", "decision", "label", "function", "torch"]
 REFUSED, ACCEPTED = "refused", "accepted"  # the outcomes of a model without classes, where nobody named one

@@ -15,25 +15,25 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from fewest.answers import Answers
-from fewest.constraints import Constraint, Constraints, Units
+from fewest.constraints import Constraint, Constraints
 from fewest.credibility import Credibility
 from fewest.credibility.leaf_support import LeafDensity
 from fewest.credibility.mixture import GaussianDensity
 from fewest.decision import Decision
-from fewest.errors import DataError, DoubtError, FewestWarning, UsageError
-from fewest.explanations import Explanations
-from fewest.inside import SAMPLE, Inside
-from fewest.not_credible import floored
-from fewest.options import check_count, check_number, check_word
+from fewest.engine.leaves import LeafTask
+from fewest.engine.leaves import answer as answer_leaves
+from fewest.engine.model_reading import SAMPLE, ModelReading
+from fewest.engine.move_groups import MoveGroups
+from fewest.engine.not_credible import floored
+from fewest.engine.points import Task, answer
+from fewest.engine.search import strategy_name
+from fewest.engine.structure import Opaque
+from fewest.errors import DataError, DoubtError, FewestWarning, UsageError, check_count, check_number, check_word
+from fewest.models.trees import Reach
 from fewest.references import Leaves, References
-from fewest.schema import UNSEEN
-from fewest.search import strategy_name
-from fewest.solving import Task, answer
-from fewest.solving_leaves import LeafTask
-from fewest.solving_leaves import answer as answer_leaves
-from fewest.structure import Opaque
-from fewest.trees import Reach
+from fewest.results.answers import Answers
+from fewest.results.explanations import Explanations
+from fewest.tables.schema import UNSEEN
 
 CHUNK_CELLS = 4_000_000
 MAX_CHUNK = 20_000
@@ -120,8 +120,8 @@ class Explainer:
         self.constraints.check(self.schema)
         self._check_credibility()
         self._cost = self._read_weights()
-        self._units = Units.build(self.schema, self.constraints)
-        self._inside: Inside | None = None
+        self._units = MoveGroups.build(self.schema, self.constraints)
+        self._inside: ModelReading | None = None
         self._goals: npt.NDArray[np.float64] | None = None
         self._band = 0.0
         self._reach = self._leaf_reach()
@@ -220,9 +220,7 @@ class Explainer:
         plus = self.direction == "plus"
         weighted = self._cost is not None
         seconds = time.monotonic() - began
-        return Explanations(
-            frame, self.references, answers, strategies, plus, weighted, seconds, notes, self._reach
-        )
+        return Explanations(frame, self.references, answers, strategies, plus, weighted, seconds, notes, self._reach)
 
     def _answer(
         self, frame: pd.DataFrame, deadline: float, alternatives: int, progress: Callable[[int, int], None] | None
@@ -272,7 +270,7 @@ class Explainer:
         together = len(self.references) if self.references.assignment == "sparsest" else 1
         return partial(answer, task), together * max(len(self.schema), inside.width), strategies, notes
 
-    def _strategy(self, inside: Inside) -> str:
+    def _strategy(self, inside: ModelReading) -> str:
         if self.credibility is None or not floored(self.credibility):
             return strategy_name(inside.structure)
         bounded = isinstance(self.credibility.density, GaussianDensity)
@@ -308,16 +306,16 @@ class Explainer:
             raise UsageError("SEV+ is not defined for the leaves of a tree", do="use references.single with it")
         return self.references.reach(self.constraints, self._cost)
 
-    def look_inside(self, cases: Any) -> Inside:
+    def look_inside(self, cases: Any) -> ModelReading:
         """What can be read of the model, read once, and tried on a few of the cases before it is trusted."""
         if self._inside is None:
             sample = self.schema.conform(cases, unseen=self.unseen).iloc[:SAMPLE]
             self.decision.check(sample)
             self._band = self.decision.band(sample.iloc[:1])
             if self.structure == "opaque":
-                self._inside = Inside.unread(self.decision, self.schema)
+                self._inside = ModelReading.unread(self.decision, self.schema)
             else:
-                self._inside = Inside.read(self.decision, self.schema, sample, self.references.frame)
+                self._inside = ModelReading.read(self.decision, self.schema, sample, self.references.frame)
             if self._inside.doubt:
                 warnings.warn(f"{self._inside.doubt}; its own scores are searched instead", FewestWarning, stacklevel=3)
         return self._inside

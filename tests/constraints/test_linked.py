@@ -17,9 +17,10 @@ import pytest
 
 import fewest as fw
 from fewest import checks
-from fewest.constraints import Constraint, Units
+from fewest.constraints import Constraint
+from fewest.engine.move_groups import MoveGroups
 from fewest.persistence._settings import constraints_to_json
-from fewest.scale.verifying.rules import Rules
+from fewest.runs.verification.rules import StatedRules
 
 NAMES = ("a", "b", "c", "d")
 CASES = pd.DataFrame(product((0, 1), (0, 1), (0, 1), (0, 1), (0, 1, 2)), columns=[*NAMES, "shift"])
@@ -167,7 +168,7 @@ def test_linked_features_mean_what_is_documented_whatever_is_searched(strategy: 
 
 
 def test_rules_that_bind_where_a_linked_feature_does_not_move_are_caught(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Units, "rules_for", lambda units, differs: units.rules)
+    monkeypatch.setattr(MoveGroups, "rules_for", lambda units, differs: units.rules)
     assert len(tables("additive")) > 20
 
 
@@ -197,7 +198,7 @@ def meant(*rules: Constraint) -> np.ndarray:
 
 def searched(constraints: fw.Constraints) -> np.ndarray:
     """Which of the sets of features are sets of movable units that the search's rules allow."""
-    units = Units.build(SCHEMA, constraints)
+    units = MoveGroups.build(SCHEMA, constraints)
     movable = units.movable(DIFFERS, constraints.permitted(SCHEMA, START, GOAL))
     moved = np.zeros_like(movable)
     for j, unit in enumerate(units.unit_of):
@@ -208,7 +209,7 @@ def searched(constraints: fw.Constraints) -> np.ndarray:
 
 def verified(constraints: fw.Constraints) -> np.ndarray:
     """Which of the sets the verifier of run folders allows."""
-    rules = Rules.read(SCHEMA, {"weights": {}, "constraints": constraints_to_json(constraints)})
+    rules = StatedRules.read(SCHEMA, {"weights": {}, "constraints": constraints_to_json(constraints)})
     return rules.allowed(MOVED, DIFFERS, rules.permitted(START, GOAL))
 
 

@@ -11,9 +11,10 @@ import pytest
 import random_models as rm
 
 import fewest as fw
-from fewest import checks, solving
+from fewest import checks
+from fewest.engine import points as solving
+from fewest.engine.search import _blocks, _branch, _branch_costs, _credible, _cube, _gaussians, _node, additive
 from fewest.errors import FewestError
-from fewest.search import _blocks, _branch, _branch_costs, _credible, _cube, _gaussians, _node, additive
 
 KINDS = {
     "linear": 120,

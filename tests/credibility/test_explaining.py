@@ -14,7 +14,7 @@ from sklearn.tree import DecisionTreeClassifier
 import fewest as fw
 from fewest import checks
 from fewest.errors import UsageError
-from fewest.explanation import STATUSES
+from fewest.results.explanation import STATUSES
 
 EXPLAINED, NOT_CREDIBLE = STATUSES.index(fw.Status.EXPLAINED), STATUSES.index(fw.Status.NOT_CREDIBLE)
 KINDS = ("linear", "tree_ensemble", "network", "kernel_machine")

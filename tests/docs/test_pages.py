@@ -36,7 +36,7 @@ def prepared(tmp_path_factory: pytest.TempPathFactory) -> Path:
     from sklearn.pipeline import make_pipeline
     from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
-    from fewest.scale import explain_files
+    from fewest.runs import explain_files
 
     folder = tmp_path_factory.mktemp("pages")
     data = load("german")
@@ -66,9 +66,7 @@ def test_every_block_of_a_page_runs_and_prints_what_it_shows(
         pytest.importorskip(NEEDS[NAMES[page]])
     text = page.read_text()
     makes_its_own_run = re.search(r"--out run\b", text) is not None
-    shutil.copytree(
-        prepared, tmp_path, dirs_exist_ok=True, ignore=shutil.ignore_patterns(*["run"] * makes_its_own_run)
-    )
+    shutil.copytree(prepared, tmp_path, dirs_exist_ok=True, ignore=shutil.ignore_patterns(*["run"] * makes_its_own_run))
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("FEWEST_DATA", raising=False)
     run_page(text, NAMES[page])

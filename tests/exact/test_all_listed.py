@@ -12,8 +12,8 @@ import pytest
 
 import fewest as fw
 from fewest.errors import FewestError
-from fewest.explanation import proof_line
 from fewest.reporting import reasons
+from fewest.results.explanation import proof_line
 
 P = 8
 NAMES = [f"f{j}" for j in range(P)]

@@ -10,7 +10,7 @@ from paper_data import paper_data as paper_data
 
 import fewest as fw
 from fewest import checks
-from fewest.benchmarking import subjects
+from fewest.experiments.benchmarking import subjects
 
 KINDS = ("l2lr", "l1lr", "gbdt", "mlp", "histgb", "xgboost", "lightgbm", "forest8")
 CASES = 25

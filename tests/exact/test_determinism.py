@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from fewest import checks
-from fewest.benchmarking import subjects
+from fewest.experiments.benchmarking import subjects
 
 KINDS = ("l2lr", "gbdt", "mlp", "histgb", "xgboost", "lightgbm", "forest", "kernel", "bayes")
 

@@ -19,7 +19,7 @@ from sklearn.preprocessing import FunctionTransformer, StandardScaler
 
 import fewest as fw
 from fewest.errors import FewestWarning
-from fewest.scale import explain_files, verify
+from fewest.runs import explain_files, verify
 
 P = 5
 NAMES = [f"f{j}" for j in range(P)]

@@ -15,7 +15,7 @@ from sklearn.tree import DecisionTreeClassifier
 import fewest as fw
 from fewest import checks
 from fewest.errors import FewestError, PositiveReferenceError
-from fewest.scale import explain_files, verify
+from fewest.runs import explain_files, verify
 
 
 def table() -> tuple[pd.DataFrame, np.ndarray]:

@@ -12,12 +12,14 @@ import pytest
 import random_models as rm
 
 import fewest as fw
-from fewest import checks, closeness, constraints, decision, explainer, solving
-from fewest.encoding import Encoding
+from fewest import checks, constraints, decision, explainer
+from fewest.engine import points as solving
+from fewest.engine.encoding import Encoding
+from fewest.engine.model_reading import ModelReading
+from fewest.engine.search import Found, Outcome, Problem
+from fewest.engine.structure import base
 from fewest.errors import VerificationError
-from fewest.inside import Inside
-from fewest.search import Found, Outcome, Problem
-from fewest.structure import base
+from fewest.tables import closeness
 
 MAKERS = (rm.boolean_function, rm.linear, rm.tree_ensemble)
 
@@ -185,7 +187,7 @@ def test_the_wrong_reference_row_is_caught(monkeypatch: pytest.MonkeyPatch) -> N
 def blind(monkeypatch: pytest.MonkeyPatch) -> None:
     """Believe whatever was read of a model."""
     monkeypatch.setattr(Encoding, "agrees", lambda *_: True)
-    monkeypatch.setattr(Inside, "check_decisions", lambda *_: None)
+    monkeypatch.setattr(ModelReading, "check_decisions", lambda *_: None)
 
 
 def test_a_stale_cache_of_the_reference_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:

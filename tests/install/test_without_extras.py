@@ -47,7 +47,7 @@ def test_a_missing_library_is_named_with_its_install_line(tmp_path) -> None:  # 
     table = tmp_path / "cases.csv"
     table.write_text("a,y\n1,0\n2,1\n")
     script = f"""
-from fewest.cli import main
+from fewest.apps.cli import main
 sys.argv = ["fewest", "explain", {str(table)!r}, "--model", {str(model)!r}, "--train", {str(table)!r}, "--target", "y"]
 sys.exit(main())
 """

@@ -59,21 +59,21 @@ def lightgbm() -> Any:
 
 def all_opt(model: str, **settings: Any) -> Any:
     pytest.importorskip("torch")
-    from fewest.training import AllOptClassifier
+    from fewest.models.training import AllOptClassifier
 
     return AllOptClassifier(model, epochs=1, warmup_epochs=15, hidden=(4,), positive="bad", **settings)
 
 
 def exp_o() -> Any:
     pytest.importorskip("torch")
-    from fewest.training import ExpOClassifier
+    from fewest.models.training import ExpOClassifier
 
     return ExpOClassifier("logistic", epochs=1, warmup_epochs=15, positive="bad")
 
 
 def topt() -> Any:
     pytest.importorskip("praxis")
-    from fewest.rashomon import TOptClassifier
+    from fewest.models.rashomon import TOptClassifier
 
     return TOptClassifier(depth=3)
 
@@ -139,7 +139,7 @@ def test_a_model_of_each_kind_comes_back_with_the_same_answers(name: str, tmp_pa
 
 def test_a_search_for_c1_comes_back_as_the_model_it_found(tmp_path: Path) -> None:
     plain = all_opt("logistic")
-    from fewest.training import AllOptSearchCV
+    from fewest.models.training import AllOptSearchCV
 
     X, y = table()
     search = AllOptSearchCV(plain, c1=(1.0,), exact=False).fit(X, y)

@@ -30,7 +30,7 @@ LIMIT_SECONDS = 20.0
 # One process for all files: address space limited, each call of the command line timed.
 RUN = """
 import json, resource, sys, time, io, contextlib
-from fewest.cli import main
+from fewest.apps.cli import main
 resource.setrlimit(resource.RLIMIT_AS, (int(sys.argv[1]),) * 2)
 said = {}
 for path in sys.argv[4:]:

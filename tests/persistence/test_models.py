@@ -33,13 +33,13 @@ from sklearn.svm import SVC
 from sklearn.tree import DecisionTreeClassifier
 
 from fewest import Decision, Explainer, references
-from fewest.cli import main
+from fewest.apps.cli import main
 from fewest.errors import DataError, ModelError
+from fewest.models.trees import CARTClassifier
+from fewest.models.trees.file import save_tree
 from fewest.persistence import load, load_model
 from fewest.persistence._sound import check_sound
 from fewest.persistence._tree_arrays import flaw_of_tree
-from fewest.trees import CARTClassifier
-from fewest.trees.saved import save_tree
 
 skops_io = pytest.importorskip("skops.io")
 

@@ -12,7 +12,7 @@ import pytest
 
 import fewest as fw
 from fewest.reporting import reasons
-from fewest.scale import Run, verify
+from fewest.runs import Run, verify
 
 pytest.importorskip("skops")
 pytest.importorskip("pyarrow")

@@ -14,7 +14,7 @@ import fewest as fw
 from fewest.errors import UsageError
 from fewest.references import supplied
 from fewest.references.audit import audit, impossible
-from fewest.references.saved import Saved
+from fewest.references.file import Saved
 from fewest.reporting import audit_html
 
 X = pd.DataFrame({"age": np.arange(20, 70), "job": pd.Series(["clerk", "none"] * 25, dtype="str")})

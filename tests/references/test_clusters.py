@@ -17,9 +17,9 @@ from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
 
 import fewest as fw
-from fewest.clustering import Space
 from fewest.errors import DataError, PositiveReferenceError, UsageError
 from fewest.references import References, _grouping
+from fewest.references.clustering import ClusterSpace
 from fewest.references.clusters import clusters
 
 
@@ -259,7 +259,7 @@ def test_scores_without_bounds_are_bent_and_thresholds_moved() -> None:
 def test_forests_and_functions_are_clustered_too() -> None:
     forest = fw.Decision(RandomForestClassifier(20, random_state=0).fit(X, Y))
     function = fw.Decision(lambda frame: (frame["debt"] > 9).to_numpy(dtype=float), positive=1)
-    assert Space.read(function, fw.Schema.infer(X), X).encoding is None
+    assert ClusterSpace.read(function, fw.Schema.infer(X), X).encoding is None
     for decision in (forest, function):
         refs = clusters(decision, X, Y, n_clusters=2)
         assert sorted(refs.frame["age"] > 45) == [False, True]

@@ -10,7 +10,7 @@ import pytest
 from sklearn.linear_model import LogisticRegression
 
 import fewest as fw
-from fewest.cli._references_file import differences
+from fewest.apps.cli._references_file import differences
 from fewest.errors import DataError, UsageError
 from fewest.references.clusters import clusters
 from fewest.references.near_threshold import near_threshold

@@ -10,7 +10,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.neural_network import MLPClassifier
 
 import fewest as fw
-from fewest.closeness import feature_distances
+from fewest.tables.closeness import feature_distances
 
 MODELS = {
     "additive": lambda: LogisticRegression(),

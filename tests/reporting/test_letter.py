@@ -16,12 +16,12 @@ import typer
 from typer.testing import CliRunner
 
 import fewest as fw
-from fewest.cli._letter import letter as command
+from fewest.apps.cli._letter import letter as command
 from fewest.errors import FewestError, UsageError
-from fewest.explanation import Explanation
 from fewest.references import References
 from fewest.reporting import Code, Codes, Letter, LetterError, letter
-from fewest.scale import explain_files
+from fewest.results.explanation import Explanation
+from fewest.runs import explain_files
 
 ASKED = 50
 X = pd.DataFrame(

@@ -13,12 +13,12 @@ import pytest
 from paper_data import paper_data as paper_data
 
 import fewest as fw
-from fewest.benchmarking import subjects
-from fewest.cli._files import as_csv
-from fewest.explanation import Status
-from fewest.explanations import Explanations
+from fewest.apps.cli._files import as_csv
+from fewest.experiments.benchmarking import subjects
 from fewest.reporting import Code, Codes, letter
-from fewest.schema import Schema
+from fewest.results.explanation import Status
+from fewest.results.explanations import Explanations
+from fewest.tables.schema import Schema
 
 ASKED = 2000
 Rows = dict[str, list[dict[str, Any]]]
@@ -173,14 +173,14 @@ def test_labels_and_units_read_back_turn_the_model() -> None:
 
 def test_rounding_numbers_when_they_are_printed_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
     """Negative control of all the above: every surface that prints text loses answers then."""
-    import fewest.explanation
     import fewest.reporting._letter
+    import fewest.results.explanation
 
     out = rates()
     assert not any(not_turned(out, read_back(out, 60)).values())
     for module, name in (
-        (fewest.explanation, "show_measured"),
-        (fewest.explanation, "cell"),
+        (fewest.results.explanation, "show_measured"),
+        (fewest.results.explanation, "cell"),
         (fewest.reporting._letter, "show_measured"),
     ):
         monkeypatch.setattr(module, name, two_digits(getattr(module, name)))

@@ -13,8 +13,8 @@ import pytest
 
 import fewest as fw
 from fewest.errors import DataError, UsageError
-from fewest.explanations import Explanations
 from fewest.reporting import Code, Codes, Reasons, _effects, reasons
+from fewest.results.explanations import Explanations
 
 ASKED = 500
 NAMES = tuple("abcdef")

@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from fewest.rashomon import RashomonSet
-from fewest.trees import Leaf, Split
+from fewest.models.rashomon import RashomonSet
+from fewest.models.trees import Leaf, Split
 
 Nested = Any
 

@@ -108,7 +108,7 @@ def logistic(X: pd.DataFrame, y: np.ndarray) -> Any:
 
 def make_subject(folder: Path, n: int = 120) -> Subject:
     """Two runs of the same cases; the rate of the first case, which cannot change, speaks against it alone."""
-    from fewest.scale import explain_files
+    from fewest.runs import explain_files
 
     X, y = people(400, 1)
     decision = fw.Decision(logistic(X, y), positive="bad")
@@ -169,16 +169,16 @@ def add_states(run: Path) -> dict[str, int]:
 
 
 def fw_table(run: Path) -> pd.DataFrame:
-    from fewest.scale import Run
+    from fewest.runs import Run
 
     return Run.open(run).table()
 
 
 def make_tree(run: Path) -> None:
     """Put a tree and a front beside a run, as `fewest train topt` writes them."""
-    from fewest.scale import Run
-    from fewest.trees import Leaf, Split, Tree
-    from fewest.trees.saved import save_tree
+    from fewest.models.trees import Leaf, Split, Tree
+    from fewest.models.trees.file import save_tree
+    from fewest.runs import Run
 
     short = Split("amount", 9000.0, Leaf(False, 0.2, 60, 12), Leaf(True, 0.7, 9, 30))
     root = Split("months", 30.5, short, Split("age", 40.5, Leaf(True, 0.9, 4, 50), Leaf(False, 0.3, 40, 10)))
@@ -189,7 +189,7 @@ def make_tree(run: Path) -> None:
 
 def make_hostile(folder: Path) -> Path:
     """A run in which names of features, levels, classes, references, signatures and titles are all attacks."""
-    from fewest.scale import explain_files
+    from fewest.runs import explain_files
 
     random = np.random.default_rng(0)
     names = [payload.replace("\r\n", " ") for payload in PAYLOADS]
@@ -217,8 +217,8 @@ def make_hostile(folder: Path) -> Path:
 
 
 def _hostile_tree(schema: fw.Schema) -> dict[str, Any]:
-    from fewest.trees import Leaf, Split, Tree
-    from fewest.trees.saved import as_dict
+    from fewest.models.trees import Leaf, Split, Tree
+    from fewest.models.trees.file import as_dict
 
     first, second = schema.features[0], schema.features[1]
     inner = Split(second.name, frozenset(second.levels[:1]), Leaf(False, 0.1, 5, 1), Leaf(True, 0.9, 1, 5))
@@ -266,8 +266,8 @@ def served(app: Any, guarded: bool = True) -> Iterator[str]:
     """
     import uvicorn
 
-    from fewest.explorer import Binding, Guard, known_hosts
-    from fewest.explorer._server import listen
+    from fewest.apps.explorer import Binding, Guard, known_hosts
+    from fewest.apps.explorer._server import listen
 
     made = listen(Binding(port=0))
     port = made.getsockname()[1]

@@ -13,12 +13,12 @@ from contextlib import contextmanager
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from fewest.scale import Run
+from fewest.runs import Run
 
 PATHS = ("/", "/population", "/decision/{}", "/references", "/compare", "/tree", "/static/explorer.css", "/cases.csv")
 SCRIPT = """
 import sys, typer
-from fewest.cli._explore import explore
+from fewest.apps.cli._explore import explore
 app = typer.Typer()
 app.command()(explore)
 app(sys.argv[1:])

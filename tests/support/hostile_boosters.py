@@ -332,8 +332,8 @@ def explainer_members() -> dict[str, bytes]:
     import pandas as pd
 
     import fewest as fw
+    from fewest.models.trees import CARTClassifier
     from fewest.persistence.explainers import as_bytes
-    from fewest.trees import CARTClassifier
 
     X, y = data()
     frame = pd.DataFrame(X, columns=["a", "b", "c"])

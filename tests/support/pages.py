@@ -19,7 +19,7 @@ from typing import Any
 
 import typer
 
-from fewest.cli._main import app, main
+from fewest.apps.cli._main import app, main
 
 BLOCK = re.compile(
     r"(?:^<!-- not run: (?P<reason>[^\n]*?) -->\n)?^```(?P<language>[^\n]*)\n(?P<code>.*?)^```$", flags=re.S | re.M

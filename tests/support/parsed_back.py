@@ -13,7 +13,7 @@ from typing import Any
 
 import pandas as pd
 
-from fewest.schema import Feature, Schema
+from fewest.tables.schema import Feature, Schema
 
 QUOTED = re.compile(r"'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"")
 DATE = re.compile(r"\d{4}-\d\d-\d\d(?: \d\d:\d\d:\d\d(?:\.\d+)?(?:[+-]\d\d:\d\d)?)?")

@@ -11,10 +11,10 @@ import pandas as pd
 import pytest
 import random_models as rm
 
-from fewest.structure import Ensemble, read
-from fewest.training._heads import Blocks
-from fewest.training._leaves_head import check_readable
-from fewest.training.leaf_sum import LeafSumClassifier
+from fewest.engine.structure import Ensemble, read
+from fewest.models.training._heads import Blocks
+from fewest.models.training._leaves_head import check_readable
+from fewest.models.training.leaf_sum import LeafSumClassifier
 
 SKLEARN = ("gradient", "exponential", "hist", "hist categories")
 OTHERS = ("xgboost", "lightgbm", "catboost")

@@ -7,8 +7,8 @@ from itertools import pairwise, product
 import numpy as np
 import pandas as pd
 
-from fewest.schema import Feature, Schema
-from fewest.trees import Leaf, Split, Tree
+from fewest.models.trees import Leaf, Split, Tree
+from fewest.tables.schema import Feature, Schema
 
 WHOLE = range(8)
 

@@ -19,7 +19,7 @@ KEY = "a-key-for-tests"
 RUN = """
 import json, sys
 from pathlib import Path
-from fewest.serving import Settings, serve
+from fewest.apps.serving import Settings, serve
 given = json.loads(sys.argv[1])
 models = [Path(path) for path in given.pop("models")]
 keys = given.pop("keys", None)

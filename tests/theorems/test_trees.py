@@ -8,10 +8,10 @@ import pytest
 from random_trees import random_rows, random_schema, random_tree, sev_by_enumeration, values_of
 
 import fewest as fw
-from fewest.schema import Schema
-from fewest.trees import Leaf, Reach, Split, Tree, boxes, collapse
-from fewest.trees.boxes import Interval
-from fewest.trees.values import nearest_inside
+from fewest.models.trees import Leaf, Reach, Split, Tree, boxes, collapse
+from fewest.models.trees.leaf_boxes import Interval
+from fewest.models.trees.values import nearest_inside
+from fewest.tables.schema import Schema
 
 TREES = 1500
 

@@ -4,6 +4,6 @@ from fewest.credibility.base import Credibility
 from fewest.credibility.leaf_support import leaf_support
 from fewest.credibility.mixture import mixture
 from fewest.credibility.neighbours import neighbours
-from fewest.credibility.supplied import supplied
+from fewest.credibility.own_density import supplied
 
 __all__ = ["Credibility", "leaf_support", "mixture", "neighbours", "supplied"]

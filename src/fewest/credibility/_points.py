@@ -13,9 +13,9 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from fewest.closeness import as_numbers
 from fewest.errors import DataError
-from fewest.schema import Feature, Schema
+from fewest.tables.closeness import as_numbers
+from fewest.tables.schema import Feature, Schema
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int32]

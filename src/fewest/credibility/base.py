@@ -15,9 +15,8 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from fewest.errors import DataError
-from fewest.options import check_number
-from fewest.schema import Schema
+from fewest.errors import DataError, check_number
+from fewest.tables.schema import Schema
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int32]

@@ -12,9 +12,9 @@ import pandas as pd
 
 from fewest.credibility.base import Credibility, check_quantile
 from fewest.decision import Decision
-from fewest.schema import Schema
-from fewest.training_rows import TrainingRows
-from fewest.trees import Tree, read
+from fewest.models.trees import Tree, read
+from fewest.references.training_rows import TrainingRows
+from fewest.tables.schema import Schema
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int32]

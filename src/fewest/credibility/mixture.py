@@ -13,11 +13,10 @@ import pandas as pd
 from fewest.credibility._points import Points
 from fewest.credibility.base import Credibility, check_quantile
 from fewest.decision import Decision
-from fewest.errors import DataError, UsageError
-from fewest.options import check_count, check_number, check_word
-from fewest.schema import Schema
-from fewest.search.floor import Mixture
-from fewest.training_rows import TrainingRows
+from fewest.engine.search.floor import Mixture
+from fewest.errors import DataError, UsageError, check_count, check_number, check_word
+from fewest.references.training_rows import TrainingRows
+from fewest.tables.schema import Schema
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int32]
@@ -52,7 +51,7 @@ class GaussianDensity:
 
     def at(self, points: Floats) -> Floats:
         """Log-density of points (n, e) -> (n,), each by itself."""
-        from fewest.search._gaussians import log_densities
+        from fewest.engine.search._gaussians import log_densities
 
         return np.asarray(log_densities(np.ascontiguousarray(points), *self.mixture))
 

@@ -13,10 +13,9 @@ import pandas as pd
 from fewest.credibility._points import Points
 from fewest.credibility.base import Credibility, check_quantile
 from fewest.decision import Decision
-from fewest.errors import DataError
-from fewest.options import check_count
-from fewest.schema import Schema
-from fewest.training_rows import TrainingRows
+from fewest.errors import DataError, check_count
+from fewest.references.training_rows import TrainingRows
+from fewest.tables.schema import Schema
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int32]

@@ -6,8 +6,8 @@ German Credit: UCI Statlog (German Credit Data), donated by H. Hofmann, CC BY 4.
 """
 
 from fewest.datasets._books import Book, book
-from fewest.datasets._catalogue import Listed, catalogue
+from fewest.datasets._catalogue import ListedDataset, catalogue
 from fewest.datasets._dataset import Dataset
 from fewest.datasets._load import load, names
 
-__all__ = ["Book", "Dataset", "Listed", "book", "catalogue", "load", "names"]
+__all__ = ["Book", "Dataset", "ListedDataset", "book", "catalogue", "load", "names"]

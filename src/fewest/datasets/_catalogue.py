@@ -12,7 +12,7 @@ from fewest.errors import DataError
 
 
 @dataclass(frozen=True)
-class Listed:
+class ListedDataset:
     """What is known of a dataset on this machine.
 
     Attributes
@@ -50,7 +50,7 @@ class Listed:
     get: str
 
 
-def catalogue(path: str | Path | None = None) -> list[Listed]:
+def catalogue(path: str | Path | None = None) -> list[ListedDataset]:
     """All datasets, and which of them can be loaded from here; those that are found are loaded to see.
 
     Parameters
@@ -67,7 +67,7 @@ def catalogue(path: str | Path | None = None) -> list[Listed]:
     return [_listed(book(name), path) for name in NAMES]
 
 
-def _listed(known: Book, path: str | Path | None) -> Listed:
+def _listed(known: Book, path: str | Path | None) -> ListedDataset:
     place = place_of(path)
     inside = known.name == "german"
     file = locate(known, place) if place is not None and not inside else None
@@ -80,4 +80,4 @@ def _listed(known: Book, path: str | Path | None) -> Listed:
         except DataError as error:
             problem = error.message
     found = bool(where) and not problem
-    return Listed(known.name, found, where, problem, rows, features, positives, known.licence, known.get)
+    return ListedDataset(known.name, found, where, problem, rows, features, positives, known.licence, known.get)

@@ -12,7 +12,7 @@ import pandas as pd
 
 from fewest.datasets._books import Book
 from fewest.datasets._cells import is_text
-from fewest.schema import Schema
+from fewest.tables.schema import Schema
 
 
 @dataclass(frozen=True, eq=False)

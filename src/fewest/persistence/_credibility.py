@@ -15,14 +15,14 @@ from fewest.credibility._points import Part, Points
 from fewest.credibility.leaf_support import LeafDensity
 from fewest.credibility.mixture import GaussianDensity
 from fewest.credibility.neighbours import NeighbourDensity
+from fewest.engine.search.floor import Mixture
 from fewest.errors import UsageError
 from fewest.persistence._arrays import array_bytes, read_array
 from fewest.persistence._limits import needs_a_yes, refused
 from fewest.persistence._settings import same_schema
 from fewest.persistence._trees import tree_from_members, tree_members
-from fewest.schema import Schema
-from fewest.schema_json import plain, schema_from_json
-from fewest.search.floor import Mixture
+from fewest.tables.saved_schema import plain, schema_from_json
+from fewest.tables.schema import Schema
 
 Floats = npt.NDArray[np.float64]
 PREFIX = "credibility"

@@ -14,16 +14,17 @@ from fewest.persistence._settings import labels_from_json, labels_to_json, same_
 from fewest.persistence._skops import ON_THE_LIST, audited, dump_skops, load_skops
 from fewest.persistence._sound import parts_of
 from fewest.persistence._trees import tree_from_members, tree_members
-from fewest.schema_json import schema_from_json
+from fewest.tables.saved_schema import schema_from_json
 
 SKOPS, ONNX, TEXT = "model.skops", "model.onnx", "model.txt"
 PREFIX = "model"
 # Estimators of ours hold a schema and tables, which skops cannot write: their parts are written instead.
-TRAINED = {"AllOptClassifier": "fewest.training", "ExpOClassifier": "fewest.training"}
-TREES = {
-    "C45Classifier": "fewest.trees", "CARTClassifier": "fewest.trees", "GOSDTClassifier": "fewest.trees",
-    "LoadedTreeClassifier": "fewest.trees", "TOptClassifier": "fewest.rashomon",
-}  # fmt: skip
+TRAINED = {"AllOptClassifier": "fewest.models.training", "ExpOClassifier": "fewest.models.training"}
+TREES = dict.fromkeys(
+    ("C45Classifier", "CARTClassifier", "GOSDTClassifier", "LoadedTreeClassifier"), "fewest.models.trees"
+) | {
+    "TOptClassifier": "fewest.models.rashomon",
+}
 # Attributes under which models keep rows they were trained on.
 ROWS = frozenset({"_fit_X", "X_fit_", "X_train_", "_X", "support_vectors_", "oob_decision_function_"})
 

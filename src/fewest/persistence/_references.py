@@ -14,8 +14,8 @@ from fewest.persistence._limits import needs_a_yes, refused
 from fewest.persistence._settings import frame_from_json, frame_to_json, same_schema
 from fewest.persistence._trees import tree_from_members, tree_members
 from fewest.references import Leaves, References
-from fewest.references.saved import from_dict
-from fewest.schema_json import schema_from_json
+from fewest.references.file import from_dict
+from fewest.tables.saved_schema import schema_from_json
 
 PREFIX = "references"
 TYPICAL = f"{PREFIX}.typical.npy"

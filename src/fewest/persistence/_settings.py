@@ -25,8 +25,8 @@ from fewest.constraints import (
 )
 from fewest.errors import UsageError
 from fewest.persistence._limits import refused
-from fewest.schema import Schema
-from fewest.schema_json import plain, schema_from_json, schema_to_json
+from fewest.tables.saved_schema import plain, schema_from_json, schema_to_json
+from fewest.tables.schema import Schema
 
 CONSTRAINTS: dict[str, type[Constraint]] = {
     kind.__name__: kind for kind in (AtMost, Forbidden, Immutable, Implies, Linked, OneOf, Only, Range)

@@ -17,6 +17,7 @@ from fewest.persistence._archive import unpack
 from fewest.persistence._arrays import read_array
 from fewest.persistence._json import as_json, parse
 from fewest.persistence._limits import first_line, refused, refusing
+from fewest.persistence._moved import home_of
 from fewest.persistence._nodes import check_node, revived
 from fewest.persistence._sound import check_sound
 from fewest.persistence._types import BUILT_BY, is_listed, trusted
@@ -27,9 +28,9 @@ ON_THE_LIST = "use estimators on the list (docs/models.md)"
 HOW_TO_TRUST = f"{ON_THE_LIST}, or pass allow_pickle=True if you made this file yourself"
 
 # Estimators that hold a schema, which skops rebuilds by calling constructors.
-OWN_TREES = ("fewest.trees.", "fewest.rashomon.")
+OWN_TREES = ("fewest.models.trees.", "fewest.models.rashomon.")
 HOW_TO_SAVE_TREES = (
-    "save it as a tree, fewest.trees.saved.save_tree(model.tree_, 'tree.json', model.classes_), or with its "
+    "save it as a tree, fewest.models.trees.file.save_tree(model.tree_, 'tree.json', model.classes_), or with its "
     "references, explainer.save('credit.fewest'): both are read without running anything"
 )
 
@@ -80,6 +81,7 @@ def audited(members: dict[str, bytes], name: str, trust_all: bool = False, do: s
     foreign = set()
     with refusing(name, "it is no whole skops file"):
         for node in nodes_of(schema):
+            node["__module__"], node["__class__"] = home_of(str(node["__module__"]), str(node["__class__"]))
             loader, kind = str(node["__loader__"]), f"{node['__module__']}.{node['__class__']}"
             if not is_listed(loader, kind):
                 foreign.add(kind if loader in BUILT_BY else f"{kind} (by {loader})")

@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 
 from fewest.errors import DataError
+from fewest.models.trees.file import from_dict
+from fewest.models.trees.tree import Tree
 from fewest.persistence._arrays import array_bytes, read_array
 from fewest.persistence._limits import SAVE_AGAIN, refused, refusing
 from fewest.persistence._sound import check_sound
-from fewest.schema import Schema
-from fewest.trees.saved import from_dict
-from fewest.trees.tree import Tree
+from fewest.tables.schema import Schema
 
 DTYPES = {
     "feature": np.int32, "threshold": np.float64, "left": np.int32, "right": np.int32, "missing_left": np.bool_,
@@ -27,7 +27,7 @@ def tree_members(tree: Tree, prefix: str) -> dict[str, bytes]:
     Examples
     --------
     >>> import pandas as pd
-    >>> from fewest.trees import Leaf, Split
+    >>> from fewest.models.trees import Leaf, Split
     >>> schema = Schema.infer(pd.DataFrame({"age": [20, 40]}))
     >>> tree = Tree.build(schema, Split("age", 30.5, Leaf(True), Leaf(False)))
     >>> members = tree_members(tree, "model")
@@ -64,8 +64,8 @@ def is_tree(content: Any) -> bool:
 
 
 def tree_model(content: Mapping[str, Any], name: str) -> Any:
-    """The classifier of a tree that `fewest train topt` or `fewest.trees.saved.save_tree` wrote."""
-    from fewest.trees.loaded import LoadedTreeClassifier
+    """The classifier of a tree that `fewest train topt` or `fewest.models.trees.file.save_tree` wrote."""
+    from fewest.models.trees.from_file import LoadedTreeClassifier
 
     with refusing(name, "it is not a whole tree"):
         try:

@@ -19,13 +19,13 @@ NOT_THESE = frozenset({"sklearn.ensemble._iforest.IsolationForest", "sklearn.imp
 # Objects beyond the estimators that skops knows.
 OBJECTS = frozenset(
     {
-        "fewest.structure.base.Ensemble",
-        "fewest.structure.base.Reading",
-        "fewest.structure.boosted_lightgbm._Values",
-        "fewest.structure.boosted_xgboost._Codes",
-        "fewest.structure.hist_gradient._Prepared",
-        "fewest.training.leaf_sum.Guarded",
-        "fewest.training.leaf_sum.LeafSumClassifier",
+        "fewest.engine.structure.base.Ensemble",
+        "fewest.engine.structure.base.Reading",
+        "fewest.engine.structure.boosted_lightgbm._Values",
+        "fewest.engine.structure.boosted_xgboost._Codes",
+        "fewest.engine.structure.hist_gradient._Prepared",
+        "fewest.models.training.leaf_sum.Guarded",
+        "fewest.models.training.leaf_sum.LeafSumClassifier",
         "lightgbm.basic.Booster",
         "lightgbm.sklearn.LGBMClassifier",
         "scipy.interpolate._bsplines.BSpline",
@@ -42,8 +42,8 @@ OBJECTS = frozenset(
 )
 FUNCTIONS = frozenset(
     {
-        "fewest.structure.base.as_float32_values",
-        "fewest.structure.base.as_floats",
+        "fewest.engine.structure.base.as_float32_values",
+        "fewest.engine.structure.base.as_floats",
         "scipy._lib.array_api_compat.numpy._aliases.asarray",
     }
 )

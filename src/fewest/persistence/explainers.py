@@ -18,7 +18,6 @@ import numpy as np
 from fewest.decision import Decision
 from fewest.errors import ModelError, UsageError
 from fewest.explainer import Explainer
-from fewest.installed import versions
 from fewest.persistence._archive import pack, unpack
 from fewest.persistence._credibility import credibility_from_members, credibility_members
 from fewest.persistence._estimators import model_from_members, model_members
@@ -26,7 +25,8 @@ from fewest.persistence._json import as_json, parse
 from fewest.persistence._limits import read_bytes, refused, refusing
 from fewest.persistence._references import references_from_members, references_members
 from fewest.persistence._settings import constraints_from_json, constraints_to_json
-from fewest.schema_json import plain
+from fewest.persistence.installed import versions
+from fewest.tables.saved_schema import plain
 
 FORMAT = 1
 KIND = "fewest explainer"

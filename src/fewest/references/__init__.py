@@ -5,9 +5,9 @@ from fewest.references.audit import Audit
 from fewest.references.base import References
 from fewest.references.clusters import clusters
 from fewest.references.near_threshold import near_threshold
-from fewest.references.signing import Signature
+from fewest.references.own_points import load, supplied
+from fewest.references.signatures import Signature
 from fewest.references.single import single
-from fewest.references.supplied import load, supplied
 
 __all__ = [
     "Audit",

@@ -8,8 +8,8 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from fewest.closeness import as_numbers, feature_distances
-from fewest.schema import Feature, Schema
+from fewest.tables.closeness import as_numbers, feature_distances
+from fewest.tables.schema import Feature, Schema
 
 Centre = Literal["mean", "median", "medoid"]
 CENTRES = ("mean", "median", "medoid")

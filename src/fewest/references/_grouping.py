@@ -12,23 +12,22 @@ import numpy.typing as npt
 import pandas as pd
 
 from fewest.decision import Decision
-from fewest.errors import DataError, FewestWarning, PositiveReferenceError
-from fewest.options import check_count, check_number, check_word
+from fewest.errors import DataError, FewestWarning, PositiveReferenceError, check_count, check_number, check_word
 from fewest.references._centres import CENTRES, Centre, centre_of
 from fewest.references.base import Assignment, References, build, check_assignment
 from fewest.references.spread import Spread
-from fewest.schema import Schema
+from fewest.tables.schema import Schema
 
 if TYPE_CHECKING:
-    from fewest.clustering import Embedding, ScoreSoftKMeans, Space
-    from fewest.clustering.embedding import Fitted
+    from fewest.references.clustering import ClusterSpace, Embedding, ScoreSoftKMeans
+    from fewest.references.clustering.embedding import Fitted
 
 Floats = npt.NDArray[np.float64]
 Select = Literal["silhouette", "bic"]
 
 
 @dataclass(frozen=True)
-class Settings:
+class GroupingSettings:
     """How rows are grouped; checked when made."""
 
     n_clusters: int | Literal["auto"]
@@ -59,19 +58,19 @@ class ByEmbedding:
     Each row is encoded, placed and sent by itself: alone, in a batch and in any order it gets the same reference.
     """
 
-    space: Space
+    space: ClusterSpace
     fitted: Fitted
     centres: Floats
 
     def assign(self, frame: pd.DataFrame) -> npt.NDArray[np.int32]:
         """Reference of each row, (n,)."""
-        from fewest.clustering.soft_kmeans import nearest
+        from fewest.references.clustering.soft_kmeans import nearest
 
         return nearest(self.fitted.transform(self.space.encode(frame)), self.centres)
 
 
 def grouped(
-    decision: Decision, schema: Schema, rows: pd.DataFrame, settings: Settings, provenance: Mapping[str, Any],
+    decision: Decision, schema: Schema, rows: pd.DataFrame, settings: GroupingSettings, provenance: Mapping[str, Any],
     population: pd.DataFrame, called: str | None = None,
 ) -> References:  # fmt: skip
     """One reference per cluster of rows, made of those of its rows the model accepts.
@@ -127,7 +126,7 @@ def _too_few(accepted: int) -> str:
     return f"too few to be typical: {accepted} row{'s' if accepted != 1 else ''}"
 
 
-def _sample(rows: pd.DataFrame, settings: Settings) -> pd.DataFrame:
+def _sample(rows: pd.DataFrame, settings: GroupingSettings) -> pd.DataFrame:
     if len(rows) <= settings.max_rows:
         return rows
     random = np.random.default_rng(settings.random_state)
@@ -135,15 +134,15 @@ def _sample(rows: pd.DataFrame, settings: Settings) -> pd.DataFrame:
 
 
 def _cluster(
-    decision: Decision, schema: Schema, rows: pd.DataFrame, score: Floats, settings: Settings
+    decision: Decision, schema: Schema, rows: pd.DataFrame, score: Floats, settings: GroupingSettings
 ) -> tuple[npt.NDArray[np.int32], ByEmbedding]:
     """Cluster of each row, and the rule for other rows."""
     # scikit-learn and the compiled rule are loaded here, so that importing fewest stays light.
-    from fewest.clustering import ScoreSoftKMeans, Space
-    from fewest.clustering.choose import choose_clusters
-    from fewest.clustering.embedding import identity, named
+    from fewest.references.clustering import ClusterSpace, ScoreSoftKMeans
+    from fewest.references.clustering.choose import choose_clusters
+    from fewest.references.clustering.embedding import identity, named
 
-    space = Space.read(decision, schema, rows)
+    space = ClusterSpace.read(decision, schema, rows)
     # One cluster needs no map: its centre is the only one there is.
     chosen = named(settings.embedding, settings.random_state)
     fitted = (identity() if settings.n_clusters == 1 else chosen).fit(space.encode(rows))
@@ -171,7 +170,7 @@ def centred_score(decision: Decision, score: Floats) -> Floats:
     return np.asarray(expit(score - decision.cut))
 
 
-def _say(provenance: Mapping[str, Any], settings: Settings, rows: int, found: int) -> dict[str, Any]:
+def _say(provenance: Mapping[str, Any], settings: GroupingSettings, rows: int, found: int) -> dict[str, Any]:
     return {
         **provenance,
         "centre": settings.centre,

@@ -15,19 +15,18 @@ import pandas as pd
 
 from fewest.constraints import Constraints
 from fewest.decision import Decision
-from fewest.errors import ModelError, UsageError
-from fewest.options import check_word
+from fewest.errors import ModelError, UsageError, check_word
+from fewest.models.trees import Reach, Tree, boxes, read
+from fewest.models.trees.leaf_boxes import Box, Interval, Levels
+from fewest.models.trees.reach import decode
+from fewest.models.trees.slots import Value
+from fewest.models.trees.tree import encode_feature, has_levels
+from fewest.models.trees.values import nearest_inside
 from fewest.references._centres import centre_of
-from fewest.references._rounding import holding
+from fewest.references._round_values import holding
 from fewest.references.base import References, build
-from fewest.schema import Schema
-from fewest.training_rows import TrainingRows, warn_where_predict_differs
-from fewest.trees import Reach, Tree, boxes, read
-from fewest.trees.boxes import Box, Interval, Levels
-from fewest.trees.reach import decode
-from fewest.trees.slots import Value
-from fewest.trees.tree import encode_feature, has_levels
-from fewest.trees.values import nearest_inside
+from fewest.references.training_rows import TrainingRows, warn_where_predict_differs
+from fewest.tables.schema import Schema
 
 Floats = npt.NDArray[np.float64]
 

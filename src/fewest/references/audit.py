@@ -9,11 +9,11 @@ from typing import Any, Protocol
 import numpy as np
 import pandas as pd
 
-from fewest.closeness import feature_distances
 from fewest.errors import UsageError
-from fewest.references.saved import Saved
+from fewest.references.file import Saved
 from fewest.references.spread import FEW, Floats, Range, middle_range
-from fewest.schema import Feature, Schema
+from fewest.tables.closeness import feature_distances
+from fewest.tables.schema import Feature, Schema
 
 FEATURE_COLUMNS = ("reference", "feature", "value", "low", "high", "nearest", "possible", "note")
 REFERENCE_COLUMNS = (

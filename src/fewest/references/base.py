@@ -11,18 +11,17 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from fewest.closeness import Distances
 from fewest.decision import Decision
-from fewest.errors import PositiveReferenceError, UsageError
-from fewest.options import check_word
-from fewest.references._rounding import as_frame, finer
+from fewest.errors import PositiveReferenceError, UsageError, check_word
+from fewest.references._round_values import as_frame, finer
 from fewest.references.audit import Audit, Dense, People, audit, check_rows
+from fewest.references.file import Saved, plain_rows
 from fewest.references.flexible import Flexibility, Placement, move
-from fewest.references.saved import Saved, plain_rows
-from fewest.references.signing import Clock, Signature, utc_now
+from fewest.references.signatures import Clock, Signature, utc_now
 from fewest.references.spread import Spread
-from fewest.schema import Schema
-from fewest.training_rows import TrainingRows
+from fewest.references.training_rows import TrainingRows
+from fewest.tables.closeness import Distances
+from fewest.tables.schema import Schema
 
 OnPositive = Literal["error", "allow"]
 ON_POSITIVE = ("error", "allow")

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from fewest.decision import Decision
 from fewest.references._centres import Centre
-from fewest.references._grouping import Select, Settings, grouped
+from fewest.references._grouping import GroupingSettings, Select, grouped
 from fewest.references.base import Assignment, References
-from fewest.schema import Schema
-from fewest.training_rows import TrainingRows, warn_where_predict_differs
+from fewest.references.training_rows import TrainingRows, warn_where_predict_differs
+from fewest.tables.schema import Schema
 
 if TYPE_CHECKING:
-    from fewest.clustering import Embedding
+    from fewest.references.clustering import Embedding
 
 
 def clusters(
@@ -88,7 +88,7 @@ def clusters(
     >>> refs.frame["age"].tolist(), refs.support.tolist()
     ([21, 61], [3, 2])
     """
-    settings = Settings(n_clusters, centre, embedding, assignment, m, select, random_state, max_rows, min_share)
+    settings = GroupingSettings(n_clusters, centre, embedding, assignment, m, select, random_state, max_rows, min_share)
     training = TrainingRows.read(decision, X, y, schema, groups)
     rows = training.accepted
     warn_where_predict_differs(decision, training.frame)

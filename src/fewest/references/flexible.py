@@ -16,10 +16,10 @@ import numpy.typing as npt
 import pandas as pd
 
 from fewest.decision import Decision
-from fewest.options import check_count, check_number, check_word
-from fewest.references._rounding import as_frame
+from fewest.errors import check_count, check_number, check_word
+from fewest.references._round_values import as_frame
 from fewest.references.spread import Floats, Spread, at_levels, band, numeric_columns, position
-from fewest.schema import Feature, Schema
+from fewest.tables.schema import Feature, Schema
 
 Placement = Literal["uniform", "quantiles"]
 Choices = Mapping[str, list[float]]

@@ -12,16 +12,15 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from fewest.decision import Decision
-from fewest.errors import DataError
-from fewest.options import check_number
+from fewest.errors import DataError, check_number
 from fewest.references._centres import Centre
-from fewest.references._grouping import Select, Settings, grouped
+from fewest.references._grouping import GroupingSettings, Select, grouped
 from fewest.references.base import Assignment, References
-from fewest.schema import Schema
-from fewest.training_rows import TrainingRows, warn_where_predict_differs
+from fewest.references.training_rows import TrainingRows, warn_where_predict_differs
+from fewest.tables.schema import Schema
 
 if TYPE_CHECKING:
-    from fewest.clustering import Embedding
+    from fewest.references.clustering import Embedding
 
 SHOWN = 3
 KIND = "near threshold"
@@ -71,7 +70,7 @@ def near_threshold(
     >>> near_threshold(decision, X, y, width=0.4).frame["debt"].tolist()
     [4]
     """
-    settings = Settings(n_clusters, centre, embedding, assignment, m, select, random_state, max_rows, min_share)
+    settings = GroupingSettings(n_clusters, centre, embedding, assignment, m, select, random_state, max_rows, min_share)
     check_number("width", width, "use a number above 0, in the units of the score", above=0)
     schema = schema or Schema.infer(X, groups, decision.columns)
     rows = schema.conform(X) if y is None else TrainingRows.read(decision, X, y, schema).accepted

@@ -7,12 +7,12 @@ from dataclasses import replace
 from typing import Any
 
 from fewest.decision import Decision
-from fewest.options import check_word
+from fewest.errors import check_word
 from fewest.references._centres import CENTRES, Centre, centre_of
 from fewest.references.base import ON_POSITIVE, OnPositive, References, build
 from fewest.references.spread import Spread
-from fewest.schema import Schema
-from fewest.training_rows import TrainingRows, warn_where_predict_differs
+from fewest.references.training_rows import TrainingRows, warn_where_predict_differs
+from fewest.tables.schema import Schema
 
 
 def single(

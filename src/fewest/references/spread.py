@@ -10,8 +10,8 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from fewest.closeness import as_numbers
-from fewest.schema import Schema
+from fewest.tables.closeness import as_numbers
+from fewest.tables.schema import Schema
 
 Floats = npt.NDArray[np.float64]
 Range = tuple[float, float]

@@ -11,14 +11,14 @@ import pandas as pd
 from fewest.references.audit import Audit
 from fewest.references.spread import FEW
 from fewest.reporting._templates import render
-from fewest.wording import cell
+from fewest.tables.wording import cell
 
 TEXT = 120
 NOTE = "Whoever signs says that these are fit to compare people with. A signature is void as soon as a value changes."
 
 
 @dataclass(frozen=True)
-class Line:
+class AuditLine:
     """One feature of one reference, as text."""
 
     feature: str
@@ -95,13 +95,13 @@ def facts(row: dict[Any, Any]) -> str:
     return "; ".join(parts)
 
 
-def lines(audit: Audit, name: str, twin_of: str = "") -> list[Line]:
+def lines(audit: Audit, name: str, twin_of: str = "") -> list[AuditLine]:
     """The features of one reference; for a flexible twin, which numbers have moved."""
     table = audit.table
     own = table[table["reference"] == name]
     before = table[table["reference"] == twin_of].set_index("feature")["value"] if twin_of else None
     return [
-        Line(
+        AuditLine(
             feature=_clip(audit.schema.features[audit.schema.index(row["feature"])].heading),
             value=_text(row["value"]),
             people=_range(row["low"], row["high"]),

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from fewest.drawing import Bar, Bars
-from fewest.drawing import percent as percent
+from fewest.results.drawing import Bar, Bars
+from fewest.results.drawing import percent as percent
 
 
 def bars(title: str, rows: Sequence[tuple[str, int]], total: int, question: str = "") -> Bars:

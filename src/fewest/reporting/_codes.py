@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from fewest.errors import DataError
-from fewest.schema import Schema
+from fewest.tables.schema import Schema
 
 Direction = Literal["up", "down", "level"]
 DIRECTIONS = ("up", "down", "level", "any")
@@ -95,7 +95,7 @@ class Codes:
 
         Examples
         --------
-        >>> from fewest.schema import Feature
+        >>> from fewest.tables.schema import Feature
         >>> schema = Schema((Feature("job", "category", ("job",), label="Kind of work", reason_code="R05"),))
         >>> Codes({}).with_defaults(schema).find("job", "level").text
         'Kind of work'

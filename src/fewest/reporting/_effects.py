@@ -11,9 +11,9 @@ import pandas as pd
 
 from fewest.decision import Decision
 from fewest.errors import DataError
-from fewest.explanation import Change, Explanation
-from fewest.schema import Schema
-from fewest.typed import written
+from fewest.results.explanation import Change, Explanation
+from fewest.tables.schema import Schema
+from fewest.tables.values import written
 
 Effects = Mapping[str, float]
 

@@ -12,15 +12,15 @@ from typing import Any
 
 from fewest.decision import Decision
 from fewest.errors import UndefinedError, UsageError
-from fewest.explanation import Change, Explanation, Status
 from fewest.references import References
-from fewest.references.saved import Saved
+from fewest.references.file import Saved
 from fewest.reporting._codes import Codes
 from fewest.reporting._reasons import AT_MOST, Reason, Reasons, reasons
 from fewest.reporting._templates import render
-from fewest.schema import Schema
-from fewest.typed import Cells
-from fewest.wording import printable, show_measured, show_name
+from fewest.results.explanation import Change, Explanation, Status
+from fewest.tables.schema import Schema
+from fewest.tables.values import Cells
+from fewest.tables.wording import printable, show_measured, show_name
 
 NOTE = (
     "This letter supports a notice of the principal reasons for a decision. It describes what the model's decision "
@@ -78,7 +78,7 @@ class Letter:
 
 
 @dataclass(frozen=True)
-class Line:
+class LetterLine:
     """One reason as the letter prints it."""
 
     number: int
@@ -226,9 +226,9 @@ def _words(change: Change) -> tuple[str, str, str]:
     return show_name(change.title), after, before
 
 
-def _line(number: int, reason: Reason, units: Mapping[str, str | None]) -> Line:
+def _line(number: int, reason: Reason, units: Mapping[str, str | None]) -> LetterLine:
     assert reason.code is not None
     words = printable(" ".join(reason.code.text.split()))
     code = printable(" ".join(reason.code.code.split()))
     case, typical = (show_measured(value, units[reason.feature]) for value in (reason.case, reason.typical))
-    return Line(number, code, words, case, typical, reason.kind == "necessary")
+    return LetterLine(number, code, words, case, typical, reason.kind == "necessary")

@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 from markupsafe import Markup
 
-from fewest.drawing import STYLE, Bars, CaseRow, bar_chart, case_table
-from fewest.explanation import STATUSES, Explanation, Fact, Status, what_is_proved
-from fewest.explanations import Explanations
 from fewest.reporting._bars import bars, percent
 from fewest.reporting._templates import render
-from fewest.schema import Feature
-from fewest.wording import cell, clip
+from fewest.results.drawing import STYLE, Bars, CaseRow, bar_chart, case_table
+from fewest.results.explanation import STATUSES, Explanation, Fact, Status, what_is_proved
+from fewest.results.explanations import Explanations
+from fewest.tables.schema import Feature
+from fewest.tables.wording import cell, clip
 
 MAX_BYTES = 200_000
 RANDOM_CASES = 5

@@ -11,11 +11,11 @@ from typing import Any, Literal
 
 from fewest.decision import Decision
 from fewest.errors import UsageError
-from fewest.explanation import Change, Explanation, Status
-from fewest.explanations import Explanations
 from fewest.reporting._codes import Code, Codes, Direction, direction_of
 from fewest.reporting._effects import Effects, effects
-from fewest.schema import Schema
+from fewest.results.explanation import Change, Explanation, Status
+from fewest.results.explanations import Explanations
+from fewest.tables.schema import Schema
 
 Kind = Literal["necessary", "alternative"]
 AT_MOST = 4  # the commentary on Regulation B finds more than four reasons of little use

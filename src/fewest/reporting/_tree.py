@@ -15,12 +15,12 @@ import numpy.typing as npt
 import pandas as pd
 
 from fewest.errors import UsageError
-from fewest.explanation import Explanation
-from fewest.explanations import Explanations
+from fewest.models.trees import Tree
 from fewest.references import Leaves
 from fewest.reporting._tree_layout import Spot, clip, fit, lay_out, width
 from fewest.reporting._tree_paths import changed, decisive, one_row, path_of
-from fewest.trees import Tree
+from fewest.results.explanation import Explanation
+from fewest.results.explanations import Explanations
 
 BOX_WIDTH, BOX_HEIGHT = 196, 38
 COLUMN, ROW = 262, 68
@@ -109,8 +109,8 @@ def tree_svg(
     Examples
     --------
     >>> import pandas as pd
-    >>> from fewest.schema import Schema
-    >>> from fewest.trees import Leaf, Split
+    >>> from fewest.tables.schema import Schema
+    >>> from fewest.models.trees import Leaf, Split
     >>> schema = Schema.infer(pd.DataFrame({"priors": [0, 9]}))
     >>> tree = Tree.build(schema, Split("priors", 3.5, Leaf(False, negatives=80), Leaf(True, positives=20)))
     >>> svg = tree_svg(tree, case={"priors": 4}, turned={"priors": 3}, names=("good", "bad"))

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from fewest.trees import Tree
+from fewest.models.trees import Tree
 
 MOST_NODES = 31
 
@@ -52,8 +52,8 @@ def lay_out(tree: Tree, keep: Set[int] = frozenset(), most: int = MOST_NODES) ->
     Examples
     --------
     >>> import pandas as pd
-    >>> from fewest.schema import Schema
-    >>> from fewest.trees import Leaf, Split
+    >>> from fewest.tables.schema import Schema
+    >>> from fewest.models.trees import Leaf, Split
     >>> schema = Schema.infer(pd.DataFrame({"age": [20, 50]}))
     >>> tree = Tree.build(schema, Split("age", 40, Leaf(True), Split("age", 60, Leaf(False), Leaf(True))))
     >>> [(spot.depth, spot.row, spot.hidden) for spot in lay_out(tree, most=3)]

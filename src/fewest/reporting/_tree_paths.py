@@ -9,11 +9,11 @@ import numpy as np
 import pandas as pd
 
 from fewest.errors import UsageError
-from fewest.explanation import Explanation
-from fewest.schema import Feature
-from fewest.trees import Tree
-from fewest.trees.reach import decode
-from fewest.wording import cell
+from fewest.models.trees import Tree
+from fewest.models.trees.reach import decode
+from fewest.results.explanation import Explanation
+from fewest.tables.schema import Feature
+from fewest.tables.wording import cell
 
 
 def one_row(tree: Tree, case: Any) -> pd.DataFrame:

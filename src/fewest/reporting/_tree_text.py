@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fewest.trees import Tree
+from fewest.models.trees import Tree
 
 
 def tree_text(tree: Tree, names: tuple[str, str] = ("negative", "positive")) -> str:
@@ -17,8 +17,8 @@ def tree_text(tree: Tree, names: tuple[str, str] = ("negative", "positive")) -> 
     Examples
     --------
     >>> import pandas as pd
-    >>> from fewest.schema import Schema
-    >>> from fewest.trees import Leaf, Split
+    >>> from fewest.tables.schema import Schema
+    >>> from fewest.models.trees import Leaf, Split
     >>> schema = Schema.infer(pd.DataFrame({"priors": [0, 9]}))
     >>> leaves = Leaf(False, negatives=60, positives=20), Leaf(True, positives=20)
     >>> print(tree_text(Tree.build(schema, Split("priors", 3.5, *leaves)), names=("good", "bad")))

@@ -18,7 +18,7 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 
 import fewest as fw
-from fewest.scale import explain_files
+from fewest.runs import explain_files
 
 HERE = Path(__file__).parent
 

@@ -1,0 +1,1 @@
+"""Ways to use the library without writing Python: the command, the explorer in a browser, the HTTP service."""

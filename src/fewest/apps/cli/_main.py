@@ -1,0 +1,222 @@
+"""The commands and their options; the work is imported when a command runs, so that ``--help`` stays fast."""
+
+from __future__ import annotations
+
+import os
+import sys
+import warnings
+from collections.abc import Sequence
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from fewest.apps.cli import _datasets, _paper, _references, _train
+from fewest.apps.cli._explore import explore
+from fewest.apps.cli._letter import letter
+from fewest.apps.cli._options import MODEL, Centre, Json, show_help
+from fewest.apps.cli._report import report
+from fewest.apps.cli._serve import serve
+from fewest.errors import FewestError
+
+INTERRUPTED = 130
+INTERNAL = 1
+TABLES = "Cases to explain: .csv, .csv.gz or .parquet; with a run folder also several, and folders of them."
+
+app = typer.Typer(
+    name="fewest",
+    help="The fewest facts that decide: exact, verified explanations of a classifier's decisions.",
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+app.add_typer(_train.app)
+app.add_typer(_paper.app)
+app.add_typer(_references.app)
+app.add_typer(_datasets.app)
+
+
+class DemoModel(StrEnum):
+    """Models the demo can train."""
+
+    logistic = "logistic"
+    boosted = "boosted"
+    mlp = "mlp"
+
+
+@app.callback(invoke_without_command=True)
+def _start(
+    context: typer.Context, version: Annotated[bool, typer.Option("--version", help="Print the version.")] = False
+) -> None:
+    if version:
+        from fewest import __version__
+
+        typer.echo(f"fewest {__version__}")
+        raise typer.Exit(0)
+    show_help(context)
+
+
+@app.command()
+def demo(
+    out: Annotated[Path, typer.Option("--out", help="Folder for the report and the tables.")] = Path("demo-run"),
+    model: Annotated[DemoModel, typer.Option("--model", help="What to train.")] = DemoModel.logistic,
+    as_json: Json = False,
+) -> int:
+    """Train a model on German Credit, explain whom it refuses, and write a report."""
+    from fewest.apps.cli._demo import run
+
+    return run(out, model.value, as_json)
+
+
+@app.command()
+def explain(
+    data: Annotated[list[Path] | None, typer.Argument(help=TABLES)] = None,
+    model: Annotated[Path | None, typer.Option(help=MODEL)] = None,
+    train: Annotated[Path | None, typer.Option(help="Training table: features and the target column.")] = None,
+    demo: Annotated[str | None, typer.Option(help="german: the embedded table and the demo's model.")] = None,
+    target: Annotated[str | None, typer.Option(help="Target column of the training table.")] = None,
+    positive: Annotated[str | None, typer.Option(help="Class being explained. Default: the second of two.")] = None,
+    threshold: Annotated[float | None, typer.Option(help="Score from which a case counts as positive.")] = None,
+    centre: Annotated[Centre, typer.Option(help="The typical accepted case.")] = Centre.mean,
+    references: Annotated[Path | None, typer.Option(help="Typical cases from a .csv or .json file instead.")] = None,
+    immutable: Annotated[list[str] | None, typer.Option(help="Column that never changes; repeat it.")] = None,
+    protected: Annotated[list[str] | None, typer.Option(help="Column to warn of in answers; repeat it.")] = None,
+    weight: Annotated[list[str] | None, typer.Option(help="COL=W, cost of changing a column; repeat it.")] = None,
+    at_most: Annotated[float | None, typer.Option(help="Change at most so many features.")] = None,
+    plus: Annotated[bool, typer.Option("--plus", help="SEV+: the case's values that alone bring it about.")] = False,
+    alternatives: Annotated[int, typer.Option(min=0, help="List up to so many smallest sets per case.")] = 0,
+    time_limit: Annotated[float | None, typer.Option(min=0, help="Seconds; a run folder can go on later.")] = None,
+    out: Annotated[Path | None, typer.Option(help="File (.json, .csv or .html) or run folder to write.")] = None,
+    jobs: Annotated[int | None, typer.Option(min=1, help="Run folder: processes. Default: all cores.")] = None,
+    chunk_rows: Annotated[int | None, typer.Option(min=1, help="Run folder: rows explained at once.")] = None,
+    part_rows: Annotated[int | None, typer.Option(min=1, help="Run folder: rows per part file.")] = None,
+    no_cases: Annotated[bool, typer.Option("--no-cases", help="Run folder: leave the cases' own values out.")] = False,
+    as_json: Json = False,
+    strict: Annotated[bool, typer.Option("--strict", help="Exit 5 if a case has no proved answer.")] = False,
+    allow_pickle: Annotated[bool, typer.Option("--allow-pickle", help="Load files that run code.")] = False,
+) -> int:
+    """Explain every case of a table that a model decided against."""
+    from fewest.apps.cli._explain import ExplainRequest, run
+
+    return run(
+        ExplainRequest(
+            data=tuple(data or ()), model=model, train=train, demo=demo, target=target, positive=positive,
+            threshold=threshold, centre=centre.value, references=references, immutable=tuple(immutable or ()),
+            protected=tuple(protected or ()),
+            weight=tuple(weight or ()), at_most=at_most, plus=plus, alternatives=alternatives, time_limit=time_limit,
+            out=out, as_json=as_json, strict=strict, allow_pickle=allow_pickle, jobs=jobs,
+            chunk_rows=chunk_rows, part_rows=part_rows, keep_cases=not no_cases,
+        )
+    )  # fmt: skip
+
+
+@app.command()
+def verify(
+    run: Annotated[Path, typer.Argument(help="The run folder that `fewest explain` wrote.", show_default=False)],
+    data: Annotated[list[Path], typer.Option(help="What was explained: a file or folder; repeat it.")],
+    model: Annotated[Path, typer.Option(help=MODEL)],
+    cheap: Annotated[int, typer.Option(min=0, help="Do all proofs again that take so many sets.")] = 100,
+    sample: Annotated[int, typer.Option(min=0, help="Do about so many of the longer proofs again.")] = 200,
+    seed: Annotated[int, typer.Option(min=0, help="Of the draw.")] = 0,
+    as_json: Json = False,
+    allow_pickle: Annotated[bool, typer.Option("--allow-pickle", help="Load files that run code.")] = False,
+) -> int:
+    """Check a run folder against its data and its model; exit 6 if anything is wrong."""
+    from fewest.apps.cli._verify import run as run_verify
+
+    return run_verify(
+        run, tuple(data), model, allow_pickle=allow_pickle, cheap=cheap, sample=sample, seed=seed, as_json=as_json
+    )
+
+
+app.command()(report)
+app.command()(explore)
+app.command()(letter)
+app.command()(serve)
+
+
+@app.command()
+def doctor(as_json: Json = False) -> int:
+    """Check the installation: versions, cache, threads, data folders, and a self-test."""
+    from fewest.apps.cli._doctor import run
+
+    return run(as_json)
+
+
+@app.command()
+def bench(
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object per line.")] = False,
+    quick: Annotated[bool, typer.Option("--quick", help="Smaller tables, fewer repetitions.")] = False,
+    only: Annotated[list[str] | None, typer.Option(help="Run this benchmark only; repeat it.")] = None,
+) -> int:
+    """Measure the speed targets on this machine."""
+    from fewest.experiments.benchmarking import main as bench_main
+
+    return int(bench_main(json=as_json, quick=quick, only=list(only or ())))
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command line and return its exit code; as a script's entry point the code ends the process.
+
+    Parameters
+    ----------
+    arguments : sequence of str, optional
+        Default: those of the process.
+
+    Examples
+    --------
+    >>> main(["--version"])
+    fewest 0.1.0
+    0
+    """
+    with warnings.catch_warnings():
+        warnings.showwarning = _show_warning
+        try:
+            code = app(args=arguments, prog_name="fewest", standalone_mode=False)
+            sys.stdout.flush()
+        except FewestError as error:
+            return _complain(error.message, error.do, error.exit_code)
+        except (KeyboardInterrupt, typer.Abort):
+            return _complain("interrupted", None, INTERRUPTED)
+        except BrokenPipeError:
+            # The reader has gone; Python would complain again when it flushes stdout at exit.
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            return INTERNAL
+        except Exception as error:
+            return _usage(error) if hasattr(error, "format_message") else _crash(error)
+    if code == INTERRUPTED:
+        return _complain("interrupted", None, INTERRUPTED)
+    return int(code or 0)
+
+
+def _complain(message: str, do: str | None, code: int) -> int:
+    from fewest.apps.cli._text import clean, in_options
+
+    print(f"fewest: error: {clean(message)}", file=sys.stderr)
+    if do:
+        print(f"  Try: {clean(in_options(do))}", file=sys.stderr)
+    return code
+
+
+def _usage(error: Any) -> int:
+    """A wrong option or argument, in the same words as every other error."""
+    context = getattr(error, "ctx", None)
+    command = context.command_path if context is not None else "fewest"
+    return _complain(str(error.format_message()).rstrip("."), f"{command} --help", int(error.exit_code))
+
+
+def _crash(error: Exception) -> int:
+    """An error nobody foresaw: where it happened, briefly."""
+    import traceback
+
+    print(f"fewest: internal error: {type(error).__name__}: {error}", file=sys.stderr)
+    print("".join(traceback.format_tb(error.__traceback__, limit=-4)).rstrip(), file=sys.stderr)
+    print("  Try: report this with the command you ran and the output of `fewest doctor`", file=sys.stderr)
+    return INTERNAL
+
+
+def _show_warning(message: Warning | str, category: type[Warning], *_: Any, **__: Any) -> None:
+    from fewest.apps.cli._text import clean
+
+    print(f"fewest: warning: {clean(str(message))}", file=sys.stderr)

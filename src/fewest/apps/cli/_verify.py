@@ -1,0 +1,53 @@
+"""``fewest verify``: a run folder held against its data and its model."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from fewest.apps.cli._models import load_model
+from fewest.apps.cli._sources import class_of
+from fewest.apps.cli._text import clean
+from fewest.decision import Decision
+from fewest.errors import DataError, VerificationError
+from fewest.runs import Run, verify
+from fewest.runs.run import MANIFEST
+from fewest.runs.verification import Report
+
+
+def run(
+    folder: Path, data: tuple[Path, ...], model: Path, *, allow_pickle: bool, cheap: int, sample: int, seed: int,
+    as_json: bool,
+) -> int:  # fmt: skip
+    """Verify, print what was found, and end with 6 if something is wrong."""
+    fitted = load_model(model, allow_pickle)
+    try:
+        settings = dict(Run.open(folder).manifest["settings"])
+        decision = decision_of(fitted, settings)
+    except (DataError, KeyError, TypeError, ValueError) as error:
+        if not (folder / MANIFEST).is_file():
+            raise
+        report = Report(problems=[f"{MANIFEST} cannot be read: {str(error).splitlines()[0]}"])
+    else:
+        report = verify(folder, data, decision, model_file=model, cheap=cheap, sample=sample, seed=seed)
+    print(json.dumps(report.to_dict(), indent=1) if as_json else clean(str(report)))
+    if not report.ok:
+        count = len(report.problems) + report.more
+        raise VerificationError(
+            f"{folder} does not hold: {count:,} thing{'s are' if count != 1 else ' is'} wrong",
+            do="check that --data and --model are those of the run (--json lists what is wrong); else do not use it, "
+            "and explain again, into another folder",
+        )
+    return 0
+
+
+def decision_of(model: Any, settings: Mapping[str, Any]) -> Decision:
+    """The decision a run was made with, from the model and the run's settings."""
+    kind = str(settings["score"])
+    positive, against = (
+        None if settings[name] is None else class_of(model, str(settings[name])) for name in ("positive", "against")
+    )
+    chosen = kind if kind in ("proba", "decision", "label") else None
+    return Decision(model, positive=positive, threshold=float(settings["threshold"]), against=against, kind=chosen)

@@ -1,0 +1,192 @@
+"""Two runs side by side: what became of the same cases, and above all which decisions are others now."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from fewest.results.drawing import percent
+from fewest.results.explanation import Status
+from fewest.runs.run import Run
+
+KEPT = ["row", "hash", "status", "sev", "score", "l_inf", "log_density"]
+LISTED = 200
+LARGEST = 6
+
+
+@dataclass(frozen=True)
+class ComparedFigure:
+    """One line of the table of figures: what it is, in the first run and in the second."""
+
+    name: str
+    first: str
+    second: str
+
+
+@dataclass(frozen=True)
+class TurnedCases:
+    """A case that the two runs decide differently."""
+
+    row: int
+    other: int
+    score: float
+    other_score: float
+    refused_now: bool
+
+
+@dataclass(frozen=True)
+class RunComparison:
+    """What two runs say of the same cases.
+
+    Attributes
+    ----------
+    matched : int
+        Cases that both have.
+    by : str
+        What they were matched by.
+    only : pair of int
+        Cases that only one has.
+    figures : tuple of Figure
+    sizes : tuple of str
+        Headings of ``moves``.
+    moves : tuple of tuple of int
+        Cases by SEV in the first run (rows) and in the second (columns).
+    turned : tuple of Turned
+        The first of the cases whose decision is another.
+    refused, accepted : int
+        How many are refused only in the second run, and only in the first.
+    """
+
+    matched: int
+    by: str
+    only: tuple[int, int]
+    figures: tuple[ComparedFigure, ...]
+    sizes: tuple[str, ...]
+    moves: tuple[tuple[int, ...], ...]
+    turned: tuple[TurnedCases, ...]
+    refused: int
+    accepted: int
+
+    @property
+    def sentence(self) -> str:
+        """The whole comparison in one sentence."""
+        changed = self.refused + self.accepted
+        if not self.matched:
+            return "The two runs have no case in common: nothing can be compared one by one."
+        if not changed:
+            return f"All {self.matched:,} cases in common are decided alike."
+        return (
+            f"{changed:,} of {self.matched:,} cases are decided differently: {self.refused:,} are refused only in "
+            f"the second run, {self.accepted:,} only in the first."
+        )
+
+
+def compare(first: Run, second: Run) -> RunComparison:
+    """Compare two runs case by case.
+
+    Cases of the same data are matched by their number; else by what is in them, where that is unique.
+    """
+    ours, theirs = _read(first), _read(second)
+    same_data = first.manifest["data"]["sha256"] == second.manifest["data"]["sha256"]
+    key = "row" if same_data else "hash"
+    if not same_data:
+        ours, theirs = (side.drop_duplicates("hash", keep=False) for side in (ours, theirs))
+    both = ours.merge(theirs, on=key, suffixes=("_a", "_b"))
+    if same_data:
+        both["row_a"] = both["row_b"] = both["row"]
+    against = [both[f"status_{side}"] != Status.ALREADY_NEGATIVE.value for side in "ab"]
+    changed = both[against[0] != against[1]]
+    refused = (against[1] & ~against[0]).sum()
+    sizes, moves = _moves(both)
+    return RunComparison(
+        matched=len(both),
+        by="their row in the same data" if same_data else "what is in them: the two runs read different files",
+        only=(first.rows - len(both), second.rows - len(both)),
+        figures=tuple(_figures(first, second)),
+        sizes=sizes,
+        moves=moves,
+        turned=tuple(_turned(changed[:LISTED])),
+        refused=int(refused),
+        accepted=len(changed) - int(refused),
+    )
+
+
+def called(first: Run, second: Run) -> tuple[tuple[str, str], tuple[str, str]]:
+    """What two runs are called: the end of each folder's path that tells it from the other, and its title."""
+    ours, theirs = (run.path.resolve().parts for run in (first, second))
+    short = next((k for k in range(1, min(len(ours), len(theirs))) if ours[-k] != theirs[-k]), 1)
+    titles = (str(run.manifest.get("about", {}).get("title") or "") for run in (first, second))
+    folders = ("/".join(parts[-short:]) for parts in (ours, theirs))
+    return tuple(zip(folders, titles, strict=True))  # type: ignore[return-value]
+
+
+def _read(run: Run) -> pd.DataFrame:
+    """The few columns that are compared, part by part: the rest of a large run does not stay in memory."""
+    return pd.concat(list(run.tables(KEPT)), ignore_index=True)
+
+
+def _turned(changed: pd.DataFrame) -> Iterator[TurnedCases]:
+    columns = ("row_a", "row_b", "score_a", "score_b", "status_b")
+    for row, other, score, other_score, status in zip(*(changed[name] for name in columns), strict=True):
+        refused = status != Status.ALREADY_NEGATIVE.value
+        yield TurnedCases(int(row), int(other), float(score), float(other_score), refused)
+
+
+def _moves(both: pd.DataFrame) -> tuple[tuple[str, ...], tuple[tuple[int, ...], ...]]:
+    """Cases by what was needed before and after; sizes from ``LARGEST`` on are one, what has no SEV is another."""
+    sides = [_classes(both, side) for side in "ab"]
+    most = int(max((side[side < LARGEST + 1].max(initial=0) for side in sides), default=0))
+    shown = [0, *range(1, most + 1), LARGEST + 1]
+    table = np.zeros((LARGEST + 2, LARGEST + 2), dtype=np.int64)
+    np.add.at(table, (sides[0], sides[1]), 1)
+    names = {0: "accepted", LARGEST: f"{LARGEST} or more", LARGEST + 1: "no answer"}
+    return (
+        tuple(names.get(size, str(size)) for size in shown),
+        tuple(tuple(int(table[a, b]) for b in shown) for a in shown),
+    )
+
+
+def _classes(both: pd.DataFrame, side: str) -> np.ndarray[Any, np.dtype[np.int64]]:
+    """0 for accepted cases, the SEV of explained ones, `LARGEST` + 1 for the others."""
+    sev = both[f"sev_{side}"].to_numpy(dtype=float, na_value=np.nan)
+    known = np.where(np.isnan(sev), LARGEST + 1, np.minimum(sev, LARGEST)).astype(np.int64)
+    return np.where(both[f"status_{side}"] == Status.ALREADY_NEGATIVE.value, 0, known)
+
+
+def own_figures(run: Run) -> list[ComparedFigure]:
+    """The figures of one run alone."""
+    return [ComparedFigure(name, text, "") for name, text in _of_run(run).items()]
+
+
+def _figures(first: Run, second: Run) -> Iterator[ComparedFigure]:
+    sides = [_of_run(run) for run in (first, second)]
+    for name in sides[0]:
+        yield ComparedFigure(name, sides[0][name], sides[1][name])
+
+
+def _of_run(run: Run) -> dict[str, str]:
+    sev = {int(size): int(count) for size, count in run.manifest["sev"].items()}
+    explained, counts = sum(sev.values()), run.counts
+    table = _read(run)
+    table = table[table["status"] == Status.EXPLAINED.value]
+    mean = sum(size * count for size, count in sev.items()) / explained if explained else np.nan
+    return {
+        "model": str(run.told.about.get("model") or run.manifest["model"]["class"]),
+        "cases": f"{run.rows:,}",
+        "decided against": f"{run.rows - counts.get(Status.ALREADY_NEGATIVE.value, 0):,}",
+        "mean number of features changed": _number(mean),
+        "share with one feature": percent(sev.get(1, 0) / explained) if explained else "-",
+        "median largest change (standard deviations)": _number(table["l_inf"].median()),
+        "mean log density (how usual)": _number(table["log_density"].mean()),
+        "not possible with this reference": f"{counts.get(Status.UNREACHABLE.value, 0):,}",
+        "not credible": f"{counts.get(Status.NOT_CREDIBLE.value, 0):,}",
+        "unfinished (at least so many)": f"{counts.get(Status.BUDGET.value, 0):,}",
+    }
+
+
+def _number(value: Any) -> str:
+    return "-" if pd.isna(value) else f"{float(value):.3g}"

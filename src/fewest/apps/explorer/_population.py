@@ -1,0 +1,182 @@
+"""All cases of a run on one page: how many features, which ones, how close, for whom, and a list to choose from."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import urlencode
+
+from fewest.apps.explorer._forms import is_row
+from fewest.errors import DataError
+from fewest.results import drawing
+from fewest.results.explanation import Status
+from fewest.runs.views import SORTS, CaseLine, Filter, RunView
+from fewest.tables.wording import clip
+
+PAGE = 50
+POINTS = 500
+MOST_CHOICES = 300
+STATUS_CHOICES = (
+    ("AGAINST", "all decided against"),
+    (Status.EXPLAINED.value, "explained"),
+    (Status.UNREACHABLE.value, "not possible with this reference"),
+    (Status.NOT_CREDIBLE.value, "not credible"),
+    (Status.BUDGET.value, "unfinished (at least so many)"),
+    (Status.ALREADY_NEGATIVE.value, "already accepted"),
+    ("", "everybody"),
+)
+SORT_WORDS = {
+    "row": "row", "sev": "features changed", "score": "score", "margin": "margin", "closeness": "closeness",
+    "density": "how usual",
+}  # fmt: skip
+STATES = {
+    Status.ALREADY_NEGATIVE.value: "already accepted",
+    Status.UNREACHABLE.value: "not possible with this reference",
+    Status.NOT_CREDIBLE.value: "not credible",
+    Status.BUDGET.value: "unfinished",
+}
+
+OPEN_ENDS = (Status.UNREACHABLE.value, Status.NOT_CREDIBLE.value, Status.BUDGET.value)
+
+
+@dataclass(frozen=True)
+class Choice:
+    """What a visitor asked to see, as the form holds it.
+
+    Attributes
+    ----------
+    status, sev, feature, reference, sort : str
+    """
+
+    status: str = "AGAINST"
+    sev: str = ""
+    feature: str = ""
+    reference: str = ""
+    sort: str = "row"
+
+    @classmethod
+    def read(cls, query: Mapping[str, str]) -> Choice:
+        """Take it from an address; what nobody could have chosen is refused."""
+        asked = {name: query.get(name, default) for name, default in vars(cls()).items()}
+        if asked["status"] not in dict(STATUS_CHOICES) or asked["sort"].removeprefix("-") not in SORTS:
+            raise DataError("there is no such choice", do="choose from the lists on the Population page")
+        if asked["sev"] and not is_row(asked["sev"]):
+            raise DataError("the number of features is not a number", do="choose from the list")
+        return cls(**asked)
+
+    @property
+    def wanted(self) -> Filter:
+        """The same as a filter of the run."""
+        return Filter(self.status, int(self.sev) if self.sev else None, self.feature, self.reference)
+
+    @property
+    def query(self) -> str:
+        """The same as part of an address."""
+        return urlencode({name: value for name, value in vars(self).items() if value or name == "status"})
+
+
+@dataclass(frozen=True)
+class ListedCase:
+    """One case of the list, as text."""
+
+    row: int
+    score: str
+    sev: str
+    what: str
+
+
+def context(view: RunView, choice: Choice, page: int, by: str) -> dict[str, Any]:
+    """What the page shows of a choice."""
+    count = view.count(choice.wanted)
+    pages = max(1, -(-count // PAGE))
+    page = min(max(1, page), pages)
+    by = by if by in view.titles else _first_group(view)
+    return {
+        "by": by,
+        "by_title": view.titles[by],
+        "group_choices": list(view.titles.items())[:MOST_CHOICES],
+        "groups": view.groups(by),
+        "chosen": choice,
+        "query": choice.query,
+        "count": count,
+        "against": view.against,
+        "lines": [_listed(view, line) for line in view.cases(choice.wanted, choice.sort, page, PAGE)],
+        "page": page,
+        "pages": pages,
+    }
+
+
+def charts(view: RunView) -> dict[str, Any]:
+    """What of the page is the same whatever is chosen on it."""
+    return {
+        "summary": view.summary,
+        "figures": figures(view),
+        "warnings": view.warnings(),
+        "sev_chart": drawing.bar_chart(view.sev_bars()),
+        "feature_chart": drawing.bar_chart(view.feature_bars()),
+        "scatter": _scatter(view),
+        **_choices(view),
+    }
+
+
+def figures(view: RunView) -> list[tuple[str, str]]:
+    """The run in a handful of numbers."""
+    sev = {int(size): int(count) for size, count in view.run.manifest["sev"].items()}
+    mean = f"{sum(size * count for size, count in sev.items()) / view.explained:.2f}" if view.explained else "-"
+    out = [
+        ("cases", f"{view.rows:,}"),
+        ("decided against", f"{view.against:,}"),
+        ("explained, re-checked", f"{view.explained:,}"),
+        ("mean features changed", mean),
+    ]
+    return out + [(STATES[name], f"{view.counts[name]:,}") for name in OPEN_ENDS if view.counts.get(name)]
+
+
+def not_found(view: RunView, text: str) -> str:
+    """What is said of a search for something that is not there."""
+    return (
+        f"Nothing here is called {clip(text, 100)!r}. Cases are found by their row, from 0 to {view.rows - 1:,}, and "
+        "features by their name. Below are all cases that were decided against."
+    )
+
+
+def _first_group(view: RunView) -> str:
+    """The column that is sliced by unless another is chosen: a protected one, a category, or the first."""
+    features = view.run.schema.features
+    for fits in (lambda f: f.protected, lambda f: f.kind in ("category", "boolean"), lambda f: True):
+        for feature in features:
+            if fits(feature) and len(feature.columns) == 1:
+                return feature.name
+    return features[0].name
+
+
+def _scatter(view: RunView) -> Any:
+    points = view.closeness_points(POINTS, link=lambda row: f"/decision/{row}")
+    return drawing.scatter("Close and usual", "How far, and how sure?", *view.axes, points)
+
+
+def _choices(view: RunView) -> dict[str, list[tuple[str, str]]]:
+    used = [name for name in view.run.manifest["features"] if name in view.titles][:MOST_CHOICES]
+    references = [reference.name for reference in view.references()][:MOST_CHOICES]
+    sorts = [
+        (mark + name, SORT_WORDS[name] + word) for name in SORTS for mark, word in (("", ""), ("-", ", downwards"))
+    ]
+    return {
+        "status_choices": list(STATUS_CHOICES),
+        "sev_choices": [("", "any number"), *((size, size) for size in view.run.manifest["sev"])],
+        "feature_choices": [("", "any"), *((name, view.titles[name]) for name in used)],
+        "reference_choices": [("", "any"), *((name, name) for name in references)],
+        "sort_choices": sorts,
+    }
+
+
+def _listed(view: RunView, line: CaseLine) -> ListedCase:
+    hidden = {view.titles[name] for name, on in view.protected.items() if on} & set(line.features)
+    what = " and ".join(line.features)
+    if hidden:
+        what = "withheld: uses a protected feature"
+    if line.status != Status.EXPLAINED.value:
+        state = STATES[line.status]
+        what = f"{state}; found so far: {what}" if what and line.status == Status.BUDGET.value else state
+    return ListedCase(line.row, line.score, "-" if line.sev is None else str(line.sev), what)

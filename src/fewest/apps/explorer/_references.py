@@ -1,0 +1,153 @@
+"""The references of a run on a page: looked at, edited, signed; every change is a new version."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from fewest.apps.explorer import _history as history
+from fewest.apps.explorer._fields import fields, read_form
+from fewest.apps.explorer._forms import NotThereError
+from fewest.apps.explorer._history import Version
+from fewest.apps.explorer._live import Effect, Live
+from fewest.errors import DataError, UsageError
+from fewest.references.audit import audit
+from fewest.references.file import Saved
+from fewest.reporting._audit import facts, lines, summary_sentence
+
+MOST_ROWS = 12
+
+
+@dataclass(frozen=True)
+class Reference:
+    """One line of the table of references, as text."""
+
+    name: str
+    people: str
+    score: str
+    accepted: str
+    signature: str
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """One reference of one version of them."""
+
+    run: Path
+    version: Version
+    number: int
+
+    @classmethod
+    def of(cls, run: Path, version: str | None, number: str | None) -> Chosen:
+        """The one that is named; the first of the last version where nothing is."""
+        known = history.find(run, _whole(version, "version"))
+        chosen = _whole(number, "reference") or 0
+        if chosen >= len(known.saved):
+            raise NotThereError(f"there is no reference number {chosen}", do="choose one from the list")
+        return cls(run, known, chosen)
+
+    @property
+    def saved(self) -> Saved:
+        """All references of the version."""
+        return self.version.saved
+
+    @property
+    def name(self) -> str:
+        """Name of the reference."""
+        return self.saved.names[self.number]
+
+    @property
+    def values(self) -> Mapping[str, Any]:
+        """Its values, column by column."""
+        return self.saved.values[self.number]
+
+    def edited(self, typed: Mapping[str, str], live: Live | None) -> Saved:
+        """The references with what was typed; refused where nobody can have such values, or nothing changes.
+
+        A reference that the model decides against is refused as well, where the model can be asked.
+        """
+        if self.saved.schema is None:
+            raise UsageError("these references do not say what their features are", do="save them again")
+        values = read_form(self.saved.schema, self.values, typed)
+        score = math.nan
+        if live is not None:
+            score, against, said = live.verdict(values)
+            if against:
+                raise UsageError(f"no explanation can end there. {said}", do="choose values that the model accepts")
+        after = history.edited(self.saved, self.name, values, score)
+        if not history.changes(self.saved, after):
+            raise UsageError("nothing was changed", do="change a value first")
+        return after
+
+
+def context(
+    chosen: Chosen, typed: Mapping[str, str] | None = None, problem: str = "", preview: str = "",
+    rows: Sequence[tuple[str, Sequence[int]]] = (), changes: Sequence[Any] = (),
+) -> dict[str, Any]:  # fmt: skip
+    """What the page of references shows."""
+    found = audit(chosen.saved)
+    records = found.references.to_dict("records")
+    record = records[chosen.number]
+    known = history.versions(chosen.run)
+    schema = chosen.saved.schema or found.schema
+    return {
+        "summary": summary_sentence(found),
+        "flags": found.flags()[:MOST_ROWS],
+        "version": chosen.version,
+        "number": chosen.number,
+        "name": chosen.name,
+        "references": [_reference(line) for line in records],
+        "facts": facts(record),
+        "lines": lines(found, chosen.name, record["twin_of"]),
+        "fields": fields(schema, chosen.values, typed),
+        "typed": bool(typed),
+        "problem": problem,
+        "preview": preview,
+        "rows": rows,
+        "changes": changes,
+        "next_number": known[-1].number + 1,
+        "last_number": known[-1].number,
+        "history": _history(known),
+        "file": f"RUN/{known[-1].path.relative_to(chosen.run)}",
+    }
+
+
+def effect_rows(effect: Effect) -> list[tuple[str, Sequence[int]]]:
+    """The first rows of each kind of effect, with what they are."""
+    kinds = (
+        ("Changed", effect.changed), ("Impossible now", effect.lost), ("Possible now", effect.gained),
+        ("Not known", effect.unknown),
+    )  # fmt: skip
+    return [(label, listed[:MOST_ROWS]) for label, listed in kinds if listed]
+
+
+def _history(known: Sequence[Version]) -> list[tuple[Version, list[tuple[str, str, str, str]]]]:
+    """The versions, newest first, each with what it changed."""
+    before: list[Version | None] = [None, *known[:-1]]
+    pairs = zip(before, known, strict=True)
+    out = [(now, [] if was is None else history.changes(was.saved, now.saved)) for was, now in pairs]
+    return out[::-1]
+
+
+def _reference(row: Mapping[Any, Any]) -> Reference:
+    verdict = {True: "accepted", False: "decided against"}.get(row["accepted"], "not known")
+    return Reference(
+        row["name"],
+        "not known" if row["people"] < 0 else f"{row['people']:,}",
+        "not known" if np.isnan(row["score"]) else f"{row['score']:.3f}",
+        verdict,
+        row["signature"],
+    )
+
+
+def _whole(text: str | None, what: str) -> int | None:
+    if text is None or text == "":
+        return None
+    if not text.isdecimal() or len(text) > 6:
+        raise DataError(f"{what} {text[:20]!r} is not a number", do="choose one from the list")
+    return int(text)

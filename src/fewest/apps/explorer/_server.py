@@ -1,0 +1,162 @@
+"""The explorer as a process: bound to this machine, with a key in the address it prints."""
+
+from __future__ import annotations
+
+import ipaddress
+import socket
+import sys
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any
+
+from fewest.apps.explorer._guard import Guard, known_hosts, new_token
+from fewest.errors import MissingExtraError, UsageError
+
+HOST, PORT = "127.0.0.1", 8765
+INSTALL = 'pip install "fewest[explore]"'
+
+
+@dataclass(frozen=True)
+class Binding:
+    """Where the explorer listens.
+
+    Attributes
+    ----------
+    host : str
+        An address of this machine.
+    port : int
+        0 takes a free one.
+    names : sequence of str
+        Further names it is called by (``--allow-host``).
+
+    Examples
+    --------
+    >>> Binding().host
+    '127.0.0.1'
+    >>> Binding("0.0.0.0", names=("risk.example",)).check()
+    """
+
+    host: str = HOST
+    port: int = PORT
+    names: Sequence[str] = ()
+
+    def check(self) -> None:
+        """Refuse to listen to other machines unless it was said by which name they may ask."""
+        if not is_loopback(self.host) and not self.names:
+            raise UsageError(
+                f"--host {self.host} lets other machines ask the explorer",
+                do="leave it out, or name the address they will use: --allow-host NAME",
+            )
+
+
+def is_loopback(host: str) -> bool:
+    """Whether an address is this machine's own.
+
+    Examples
+    --------
+    >>> is_loopback("127.0.0.1"), is_loopback("::1"), is_loopback("0.0.0.0"), is_loopback("risk.example")
+    (True, True, False, False)
+    """
+    if host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def listen(binding: Binding) -> socket.socket:
+    """A socket at the place that was asked for, or at a free port where the usual one is taken."""
+    binding.check()
+    family = socket.AF_INET6 if ":" in binding.host else socket.AF_INET
+    for port in dict.fromkeys((binding.port, 0) if binding.port == PORT else (binding.port,)):
+        made = socket.socket(family, socket.SOCK_STREAM)
+        made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            made.bind((binding.host, port))
+        except OSError as error:
+            made.close()
+            problem = error
+        else:
+            return made
+    raise UsageError(
+        f"{binding.host}:{binding.port} cannot be listened on: {problem.strerror or problem}",
+        do="choose another --port, or leave it out",
+    )
+
+
+def serve(app: Any, binding: Binding, ready: Callable[[str], None], token: str | None = None) -> None:
+    """Serve an application behind a `Guard` until it is stopped.
+
+    Parameters
+    ----------
+    app : ASGI application
+    binding : Binding
+    ready : callable
+        Called with the whole address once it can be opened.
+    token : str, optional
+        Default: a new one.
+
+    Examples
+    --------
+    >>> serve(None, Binding("0.0.0.0"), print)
+    Traceback (most recent call last):
+    ...
+    fewest.errors.UsageError: --host 0.0.0.0 lets other machines ask the explorer
+      Try: leave it out, or name the address they will use: --allow-host NAME
+    """
+    try:
+        import uvicorn
+    except ImportError as error:
+        raise MissingExtraError("the explorer needs uvicorn", do=INSTALL) from error
+    _release_memory()
+    made = listen(binding)
+    port = int(made.getsockname()[1])
+    key = token or new_token()
+    own = [f"{_shown(binding.host)}:{port}"] if is_loopback(binding.host) else []
+    guard = Guard(app, known_hosts(port, [*own, *binding.names]), key, cookie=f"fewest-{port}")
+    # No access log: it would hold the key and the cases that were looked at.
+    config = uvicorn.Config(
+        guard, log_level="warning", access_log=False, server_header=False, date_header=False, lifespan="off",
+        ws="none", timeout_graceful_shutdown=2, h11_max_incomplete_event_size=64_000,
+    )  # fmt: skip
+    name = binding.names[0] if binding.names else _shown(binding.host)
+    made.listen(128)
+    ready(f"http://{name}{'' if ':' in name.rpartition(']')[2] else f':{port}'}/?token={key}")
+    try:
+        uvicorn.Server(config).run(sockets=[made])
+    finally:
+        made.close()
+
+
+def announcer(open_browser: bool = False) -> Callable[[str], None]:
+    """What prints the address once it can be opened, and opens it where that is asked for.
+
+    Examples
+    --------
+    >>> announcer()("http://127.0.0.1:8765/?token=...")
+    Open http://127.0.0.1:8765/?token=...
+    """
+
+    def announce(address: str) -> None:
+        print(f"Open {address}", flush=True)
+        print("Whoever has this address can look at the run. Stop with Ctrl-C.", file=sys.stderr, flush=True)
+        if open_browser:
+            import webbrowser
+
+            webbrowser.open(address)
+
+    return announce
+
+
+def _shown(host: str) -> str:
+    return f"[{host}]" if ":" in host else host
+
+
+def _release_memory() -> None:
+    """Let Arrow give back what it has read: its own pool keeps 14 MB for a run of a thousand cases."""
+    with suppress(ImportError):
+        import pyarrow
+
+        pyarrow.set_memory_pool(pyarrow.system_memory_pool())

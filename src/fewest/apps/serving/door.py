@@ -1,0 +1,181 @@
+"""What every request passes: an id, the key, the rate, and a line in the log when it is over."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import math
+import re
+import time
+import uuid
+from collections.abc import Awaitable, Callable, MutableMapping
+from contextlib import suppress
+from typing import Any
+
+from fewest.apps.serving.keys import Keys
+from fewest.apps.serving.logs import Log
+from fewest.apps.serving.metrics import Metrics
+from fewest.apps.serving.rate import Buckets
+from fewest.apps.serving.refusals import RefusedError
+from fewest.apps.serving.settings import LOOPBACK
+
+Scope = MutableMapping[str, Any]
+Message = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[Message]]
+Send = Callable[[Message], Awaitable[None]]
+App = Callable[[Scope, Receive, Send], Awaitable[None]]
+OPEN = "/healthz"
+DRAINED, DRAINING = 4_000_000, 1.0  # bytes and seconds
+GOOD_ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
+HEADERS = ((b"cache-control", b"no-store"), (b"x-content-type-options", b"nosniff"))
+
+
+def error_response(refusal: RefusedError, request_id: str) -> tuple[int, dict[str, str], bytes]:
+    """Status, headers and body that tell a client of a refusal.
+
+    Examples
+    --------
+    >>> refused = RefusedError(429, "slow down", "key", "rate", "wait", retry_after=0.2)
+    >>> status, headers, body = error_response(refused, "a1")
+    >>> status, headers["retry-after"], json.loads(body)["error"]["request_id"]
+    (429, '1', 'a1')
+    """
+    headers = {name.lower(): value for name, value in refusal.headers.items()}
+    if refusal.retry_after is not None:
+        headers["retry-after"] = str(max(1, math.ceil(refusal.retry_after)))
+    body = json.dumps({"error": {**refusal.content(), "request_id": request_id}}).encode()
+    return refusal.status, {"content-type": "application/json", **headers}, body
+
+
+class Counted:
+    """Passes a request's body on, and knows whether all of it has come.
+
+    A connection that is closed with a body half read is cut off, and the client may never see why. So what is left of
+    a refused body is thrown away first, up to a size and for a moment.
+    """
+
+    def __init__(self, receive: Receive) -> None:
+        self.receive = receive
+        self.whole = False
+
+    async def __call__(self) -> Message:
+        """The next message from the client."""
+        message = await self.receive()
+        self.whole = self.whole or not message.get("more_body", False)
+        return message
+
+    async def drain(self) -> None:
+        """Throw away what is left."""
+        left = DRAINED
+        with suppress(TimeoutError):
+            async with asyncio.timeout(DRAINING):
+                while not self.whole and left > 0:
+                    left -= len((await self()).get("body", b""))
+
+
+class Door:
+    """Wraps the application.
+
+    Parameters
+    ----------
+    app : ASGI application
+    keys : Keys, optional
+        Who may ask; without, everybody on this machine.
+    buckets : Buckets
+    metrics : Metrics
+    log : Log
+    """
+
+    def __init__(self, app: App, keys: Keys | None, buckets: Buckets, metrics: Metrics, log: Log) -> None:
+        self.app = app
+        self.keys = keys
+        self.buckets = buckets
+        self.metrics = metrics
+        self.log = log
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Handle one request."""
+        if scope["type"] != "http":
+            await self.app(scope, receive, send)
+            return
+        began = time.monotonic()
+        headers = {key.decode("latin-1"): value.decode("latin-1") for key, value in scope["headers"]}
+        wished = headers.get("x-request-id", "")
+        request_id = wished if GOOD_ID.fullmatch(wished) else uuid.uuid4().hex
+        # The handlers add what they know; it ends up in the log.
+        notes: dict[str, Any] = {"id": request_id}
+        scope.setdefault("state", {})["notes"] = notes
+        status = 0
+        body = Counted(receive)
+
+        async def send_marked(message: Message) -> None:
+            nonlocal status
+            if message["type"] == "http.response.start":
+                status = message["status"]
+                if status >= 400:
+                    await body.drain()
+                extra = [*HEADERS, (b"x-request-id", request_id.encode())]
+                message = {**message, "headers": [*message["headers"], *extra]}
+            await send(message)
+
+        try:
+            self._let_in(scope["path"], headers, notes)
+            await self.app(scope, body, send_marked)
+        except RefusedError as refusal:
+            await respond(send_marked, *error_response(refusal, request_id))
+        except Exception as error:
+            # The application has answered already; what went wrong is for the operator.
+            notes["failure"] = type(error).__name__
+        finally:
+            self._note(scope, status or 499, time.monotonic() - began, notes)
+
+    def _let_in(self, path: str, headers: dict[str, str], notes: dict[str, Any]) -> None:
+        """Ask for the key and count the request, except for a look at the health."""
+        if path == OPEN or path.startswith(f"{OPEN}/"):
+            return
+        notes["key"] = self._who(headers)
+        wait = self.buckets.take(notes["key"])
+        if wait > 0:
+            raise RefusedError(
+                429, "too many requests", "key", f"this key may send {self.buckets.rate:g} a second",
+                "wait, then ask again", retry_after=wait,
+            )  # fmt: skip
+
+    def _who(self, headers: dict[str, str]) -> str:
+        if self.keys is None:
+            self._check_host(headers.get("host", ""))
+            return "anonymous"
+        scheme, _, key = headers.get("authorization", "").partition(" ")
+        name = self.keys.who(key.strip()) if scheme.lower() == "bearer" else None
+        if name is None:
+            raise RefusedError(
+                401, "there is no valid key", "header Authorization", "every request but /healthz needs one",
+                "send Authorization: Bearer KEY", headers={"WWW-Authenticate": "Bearer"},
+            )  # fmt: skip
+        return name
+
+    @staticmethod
+    def _check_host(host: str) -> None:
+        """Without keys a web page could reach this machine by a name of its own that leads here."""
+        name = host.rsplit(":", 1)[0] if not host.endswith("]") else host
+        if name.strip("[]").lower() not in LOOPBACK:
+            raise RefusedError(
+                403, "this host name is not served", "header Host", "without keys only this machine may ask",
+                "use http://127.0.0.1, or start the service with --keys",
+            )  # fmt: skip
+
+    def _note(self, scope: Scope, status: int, seconds: float, notes: dict[str, Any]) -> None:
+        # The path as declared, not as sent: what strangers write belongs neither into logs nor into labels.
+        path = getattr(scope.get("route"), "path", "other")
+        method = scope["method"] if scope["method"] in ("GET", "POST") else "other"
+        self.metrics.count("fewest_requests_total", method=method, path=path, status=str(status))
+        self.metrics.observe("fewest_request_seconds", seconds, path=path)
+        self.log("request", **notes, method=method, path=path, status=status, seconds=round(seconds, 6))
+
+
+async def respond(send: Send, status: int, headers: dict[str, str], body: bytes) -> None:
+    """Send a whole response."""
+    pairs = [(name.encode("latin-1"), value.encode("latin-1")) for name, value in headers.items()]
+    pairs.append((b"content-length", str(len(body)).encode()))
+    await send({"type": "http.response.start", "status": status, "headers": pairs})
+    await send({"type": "http.response.body", "body": body})

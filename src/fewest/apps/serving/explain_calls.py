@@ -1,0 +1,188 @@
+"""What a worker does with a model: bodies of requests in, bodies of responses out."""
+
+from __future__ import annotations
+
+import json
+import time
+import warnings
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import pandas as pd
+
+from fewest.apps.serving.columns import columns_of
+from fewest.apps.serving.description import describe
+from fewest.apps.serving.instances import Asked, cells_of, read_request, table
+from fewest.apps.serving.readiness import made_up, takes_missing
+from fewest.apps.serving.records import explanation_record, prediction_record
+from fewest.apps.serving.refusals import RefusedError
+from fewest.apps.serving.wire import Reply
+from fewest.errors import DataError, FewestError, FewestWarning
+from fewest.explainer import Explainer
+from fewest.runs.row_hashes import row_hashes
+
+UNFINISHED = "BUDGET"
+PREDICTED = "PREDICTED"
+
+
+class _Job(NamedTuple):
+    """A request that could be read: its number among those that came together, its cases, its wishes."""
+
+    number: int
+    verb: str
+    asked: Asked
+    cells: list[list[Any]]
+
+    @property
+    def likeness(self) -> tuple[float, str, int, tuple[bool, ...]]:
+        """What requests must share to be answered by one call; a missing value can change a column's dtype."""
+        missing = tuple(None in column for column in self.cells)
+        return self.asked.time_limit, self.verb, self.asked.alternatives, missing
+
+    @property
+    def size(self) -> int:
+        """Cases."""
+        return len(self.asked.instances)
+
+
+class Answerer:
+    """A model that answers requests.
+
+    Parameters
+    ----------
+    explainer : Explainer
+    max_instances, max_alternatives : int
+    time_limit : float
+        Seconds for all requests that come together.
+
+    Examples
+    --------
+    >>> import fewest as fw
+    >>> X = pd.DataFrame({"debt": [1, 9]})
+    >>> decision = fw.Decision(lambda cases: cases["debt"].to_numpy() / 10)
+    >>> answerer = Answerer(fw.Explainer(decision, fw.references.single(decision, X[:1], [True])))
+    >>> (reply,) = answerer.answer(["predict"], [b'{"instances": [{"debt": 8}]}'])
+    >>> reply.head["status"], reply.body
+    (200, b'{"predictions": [{"prediction": "refused", "positive": true, "score": 0.8}]}')
+    """
+
+    def __init__(
+        self, explainer: Explainer, *, max_instances: int = 1_000, max_alternatives: int = 20, time_limit: float = 10.0
+    ) -> None:
+        # One request, one core: the workers share the machine.
+        self.explainer = explainer.with_(threads=1)
+        self.limits: dict[str, Any] = {
+            "max_instances": max_instances, "max_alternatives": max_alternatives, "time_limit": time_limit,
+        }  # fmt: skip
+        self.schema = explainer.schema
+        with warnings.catch_warnings(record=True) as told:
+            warnings.simplefilter("always")
+            missing = self._try_out()
+        self.notes = [str(note.message) for note in told if issubclass(note.category, FewestWarning)]
+        self.columns = columns_of(self.schema, any_level=explainer.unseen == "allow", missing=missing)
+
+    def _try_out(self) -> tuple[str, ...]:
+        """Read the model's inside and compile the search, on cases that are the same every time."""
+        typical = self.explainer.references.frame
+        cases = made_up(self.schema, typical)
+        try:
+            self.explainer.decision.score(cases)
+        except FewestError:  # a model that refuses made-up cases
+            cases = self.schema.conform(typical, unseen="allow")
+        for alternatives in (0, 2):  # both ways are compiled before anybody waits for them
+            self.explainer.explain(cases, alternatives=alternatives, time_limit=3600)
+        return takes_missing(self.explainer.decision, self.schema, cases)
+
+    def describe(self) -> dict[str, Any]:
+        """What the model takes and says, as JSON."""
+        return describe(self.explainer, self.columns, self.limits, self.notes)
+
+    def answer(self, verbs: Sequence[str], bodies: Sequence[bytes]) -> list[Reply]:
+        """Answer requests that came together; one that is wrong leaves the others alone.
+
+        Parameters
+        ----------
+        verbs : sequence of str
+            ``explain`` or ``predict``, for each body.
+        bodies : sequence of bytes
+        """
+        began = time.monotonic()
+        replies: dict[int, Reply] = {}
+        jobs: dict[Any, list[_Job]] = {}
+        for number, (verb, body) in enumerate(zip(verbs, bodies, strict=True)):
+            try:
+                asked = read_request(body, **self.limits)
+                job = _Job(number, verb, asked, cells_of(self.schema, self.columns, asked.instances))
+            except FewestError as error:
+                replies[number] = refused(error)
+                continue
+            jobs.setdefault(job.likeness, []).append(job)
+        # The shortest limits come first: time is counted from the beginning for all.
+        for key in sorted(jobs):
+            replies.update(self._answer_alike(jobs[key], began, alone=len(bodies) == 1))
+        return [replies[number] for number in range(len(bodies))]
+
+    def _answer_alike(self, jobs: list[_Job], began: float, alone: bool) -> dict[int, Reply]:
+        """Answer requests with the same wishes by one call."""
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                return self._answer_together(jobs, began, alone)
+        except FewestError as error:
+            cause = error.__cause__
+            if isinstance(cause, MemoryError):
+                raise cause from error
+            if len(jobs) == 1:
+                return {jobs[0].number: refused(error)}
+        return {number: reply for job in jobs for number, reply in self._answer_alike([job], began, alone).items()}
+
+    def _answer_together(self, jobs: list[_Job], began: float, alone: bool) -> dict[int, Reply]:
+        columns = zip(*(job.cells for job in jobs), strict=True)
+        whole = table(self.schema, self.columns, [[cell for part in column for cell in part] for column in columns])
+        records, statuses = self._records(jobs[0], whole, began)
+        hashes = [f"{word:016x}" for word in row_hashes(self.schema, whole).tolist()]
+        seconds = time.monotonic() - began
+        out: dict[int, Reply] = {}
+        first = 0
+        for job in jobs:
+            rows = slice(first, first + job.size)
+            first += job.size
+            if not alone and seconds >= job.asked.time_limit and UNFINISHED in statuses[rows]:
+                # The time may have gone to its neighbours: it is asked again, alone.
+                out[job.number] = Reply({"again": True}, b"")
+                continue
+            counts = {name: statuses[rows].count(name) for name in sorted(set(statuses[rows]))}
+            head = {
+                "status": 200, "instances": job.size, "answers": counts, "rows": hashes[rows],
+                "seconds": round(seconds, 6), "together": len(jobs),
+            }  # fmt: skip
+            body = {name: values[rows] for name, values in records.items()}
+            out[job.number] = Reply(head, json.dumps(body, allow_nan=False, ensure_ascii=False).encode())
+        return out
+
+    def _records(self, job: _Job, frame: pd.DataFrame, began: float) -> tuple[dict[str, list[Any]], list[str]]:
+        """What is answered for each row, and its status."""
+        decision = self.explainer.decision
+        if job.verb == "predict":
+            verdicts = decision.verdicts(frame)
+            pairs = zip(verdicts.score.tolist(), verdicts.positive.tolist(), strict=True)
+            records = [prediction_record(decision, score, positive) for score, positive in pairs]
+            return {"predictions": records}, [PREDICTED] * len(frame)
+        left = max(1e-3, job.asked.time_limit - (time.monotonic() - began))
+        answers = list(self.explainer.explain(frame, alternatives=job.asked.alternatives, time_limit=left))
+        return {
+            "predictions": [prediction_record(decision, a.score, a.score >= decision.cut) for a in answers],
+            "explanations": [explanation_record(a) for a in answers],
+        }, [str(a.status.value) for a in answers]
+
+
+def refused(error: FewestError) -> Reply:
+    """An error as a reply: the client's where the data do not fit, the model's otherwise."""
+    if not isinstance(error, RefusedError):
+        fits = not isinstance(error, DataError)
+        error = RefusedError(
+            500 if fits else 422,
+            "the model failed on these instances" if fits else "the instances do not fit the model",
+            "model" if fits else "instances", error.message, error.do or "check the values",
+        )  # fmt: skip
+    return Reply({"status": error.status}, json.dumps({"error": error.content()}).encode())

@@ -1,5 +1,0 @@
-"""The ``fewest`` command: results on stdout, everything else on stderr, one exit code per kind of ending."""
-
-from fewest.cli._main import main
-
-__all__ = ["main"]

@@ -1,0 +1,197 @@
+"""What was read of a model (encoding and structure), trusted only after it reproduced the model on mixed rows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from fewest.decision import Decision
+from fewest.engine.encoding import Encoding
+from fewest.engine.structure import Opaque, read
+from fewest.engine.structure.base import Additive, Structure
+from fewest.errors import DoubtError
+from fewest.tables.frames import mix
+from fewest.tables.schema import Schema
+
+Bools = npt.NDArray[np.bool_]
+Floats = npt.NDArray[np.float64]
+
+SAMPLE = 48  # cases that are mixed with references to try what was read
+PATTERNS = 256  # combinations of missing values that are tried, about
+MANY = 2_000  # parts of at least so many cases are tried by a sample of their own, encoded cells included
+OTHER_COLUMNS = "the encoded columns do not belong to single features as declared"
+OTHER_DECISIONS = "what was read of the model does not reproduce its decisions"
+
+
+@dataclass(frozen=True)
+class ModelReading:
+    """A model's encoding and structure.
+
+    Attributes
+    ----------
+    encoding : Encoding
+    structure : Structure or Opaque
+    doubt : str or None
+        Why a structure that had been read was given up; None where there was none to give up.
+    blocks : bool
+        Whether vertices of an opaque model can be scored as mixed rows of the final model's input.
+    missing : set of bytes
+        Combinations of missing columns that were tried.
+    """
+
+    encoding: Encoding
+    structure: Structure | Opaque
+    doubt: str | None = None
+    blocks: bool = False
+    missing: set[bytes] = field(default_factory=set, compare=False, repr=False)
+
+    @classmethod
+    def read(cls, decision: Decision, schema: Schema, cases: pd.DataFrame, goals: pd.DataFrame) -> ModelReading:
+        """Read the model and try what was read on rows mixed from cases and goals."""
+        encoding = Encoding.read(decision, schema)
+        if encoding.feature_of is None:
+            return cls(encoding, Opaque(encoding.reason))
+        structure = read(
+            encoding.final, positive=decision.positive_index, against=decision.against_index,
+            kind="proba" if decision.kind == "torch" else str(decision.kind), threshold=decision.cut,
+        )  # fmt: skip
+        if isinstance(structure, Opaque):
+            return cls(encoding, structure, blocks=_mixes(encoding, schema, cases, goals))
+        found = cls(encoding, structure)
+        try:
+            for rows, encoded in zip((cases, goals), found._believe(schema, cases, goals), strict=True):
+                found._check_rows(rows, encoded)
+        except DoubtError as doubt:
+            return found.given_up(doubt.message)
+        return found
+
+    @classmethod
+    def unread(cls, decision: Decision, schema: Schema) -> ModelReading:
+        """Nothing is read: the model's own scores, asked for on raw rows, are all there is."""
+        return cls(Encoding.read(decision, schema), Opaque("the caller asked for it"))
+
+    def given_up(self, reason: str) -> ModelReading:
+        """The same model, of which nothing is believed any more."""
+        return ModelReading(self.encoding, Opaque(reason), reason)
+
+    def wide_enough(self, *prepared: Floats) -> ModelReading:
+        """The same, with a tolerance that covers the rounding of these rows and their mixtures."""
+        if not isinstance(self.structure, Additive) or not self.structure.reading.growth:
+            return self
+        structure = self.structure.wide_enough(*prepared)
+        return self if structure is self.structure else replace(self, structure=structure)
+
+    def check_decisions(self, prepared: Floats, positive: Bools) -> None:
+        """Compare what was read with what the model decided, row by row; rounding is the model's own affair.
+
+        Parameters
+        ----------
+        prepared : (n, d)
+            The rows, as the search works on them.
+        positive : (n,) bool
+            What the model decided on the raw rows.
+        """
+        if isinstance(self.structure, Opaque):
+            if not self.blocks or len(prepared) == 0:
+                return
+            decision = self.encoding.decision
+            raw, precision = decision.call(prepared, model=self.encoding.final)
+            cut, tolerance = decision.cut, decision.half_band(precision)
+        else:
+            reading = self.structure.reading
+            raw, cut, tolerance = self.structure.raw(prepared), reading.cut, reading.tolerance
+        if (((raw >= cut) != positive) & (np.abs(raw - cut) > tolerance)).any():
+            raise DoubtError(OTHER_DECISIONS)
+
+    def drawn(self, cubes: int) -> int:
+        """How many vertices of so many cubes are drawn to compare what was read with the model."""
+        return min(1 + cubes // 128, SAMPLE) if self.known() else 0
+
+    def check_part(self, schema: Schema, cases: pd.DataFrame, goals: pd.DataFrame, absent: Bools) -> None:
+        """Try what was read on a part of the table: on a sample, and wherever other values are missing than before.
+
+        A case with values missing that were there before is tried with each feature changed alone: that is where
+        columns are filled from one another. ``absent`` says which cells of the cases are missing.
+        """
+        if not self.known():
+            return
+        if len(cases) >= MANY:
+            self._believe(schema, cases.iloc[np.linspace(0, len(cases) - 1, SAMPLE).astype(int)], goals)
+        if not absent.any():
+            return
+        rows = np.flatnonzero(absent.any(axis=1))
+        patterns, first = np.unique(np.packbits(absent[rows], axis=1), axis=0, return_index=True)
+        new = {pattern.tobytes(): rows[k] for pattern, k in zip(patterns, first, strict=True)}
+        new = {pattern: row for pattern, row in new.items() if pattern not in self.missing}
+        if new and len(self.missing) < PATTERNS:
+            self.missing.update(new)
+            each_alone = np.tile(np.eye(len(schema), dtype=bool), (len(new), 1))
+            self._believe(schema, cases.iloc[np.repeat(list(new.values()), len(schema))], goals, each_alone)
+
+    def _believe(
+        self, schema: Schema, cases: pd.DataFrame, goals: pd.DataFrame, took: Bools | None = None
+    ) -> tuple[Any, Any]:
+        """Try what was read on mixtures; cases and goals as the final model is fed them."""
+        mixed, goal_of, took = _mixed(schema, cases, goals, took)
+        first, second, both = (self.encoding.transform(frame) for frame in (cases, goals, mixed))
+        if not self.encoding.agrees(first, second, both, goal_of, took):
+            raise DoubtError(OTHER_COLUMNS)
+        self._check_rows(mixed, both)
+        return first, second
+
+    def _check_rows(self, rows: pd.DataFrame, encoded: Any) -> None:
+        prepared = self.prepare(encoded)
+        self.wide_enough(prepared).check_decisions(prepared, self.encoding.decision.verdicts(rows).positive)
+
+    @property
+    def width(self) -> int:
+        """Columns of the final model's input."""
+        return 1 if self.encoding.feature_of is None else len(self.encoding.feature_of)
+
+    def feature_of(self) -> npt.NDArray[np.int32]:
+        """Feature of each column the structure is defined on."""
+        if self.encoding.feature_of is None:
+            return np.empty(0, dtype=np.int32)
+        if isinstance(self.structure, Opaque):
+            return self.encoding.feature_of if self.blocks else np.empty(0, dtype=np.int32)
+        return self.encoding.feature_of[self.structure.reading.source]
+
+    def prepare(self, model_input: Any) -> Floats:
+        """The rows the search works on; without columns where nothing was read."""
+        if isinstance(self.structure, Opaque):
+            return np.asarray(model_input, dtype=float) if self.blocks else np.empty((model_input.shape[0], 0))
+        return self.structure.reading.prepare(model_input)
+
+    def known(self) -> bool:
+        """Whether the search works on rows of the model's input rather than on raw ones."""
+        return self.blocks or not isinstance(self.structure, Opaque)
+
+    def goals(self, references: pd.DataFrame) -> Floats:
+        """References as the search works on them; without columns where it works on raw rows."""
+        if not self.known():
+            return np.empty((len(references), 0))
+        return self.prepare(self.encoding.transform(references))
+
+
+def _mixed(
+    schema: Schema, cases: pd.DataFrame, goals: pd.DataFrame, took: Bools | None = None
+) -> tuple[pd.DataFrame, npt.NDArray[np.int64], Bools]:
+    """Rows mixed from cases and goals, the goal of each, and which features were taken from it (default: drawn)."""
+    goal_of = np.arange(len(cases)) % len(goals)
+    if took is None:
+        took = np.random.default_rng(0).random((len(cases), len(schema))) < 0.5
+    mixed = mix(cases, goals, goal_of, {column: took[:, j] for column, j in schema.feature_of.items()})
+    return mixed, goal_of, took
+
+
+def _mixes(encoding: Encoding, schema: Schema, cases: pd.DataFrame, goals: pd.DataFrame) -> bool:
+    """Whether rows of the final model's input can be mixed instead of raw rows, which saves the transformers."""
+    first = encoding.transform(cases)
+    if not (isinstance(first, np.ndarray) and first.dtype.kind in "fiub"):
+        return False
+    mixed, goal_of, took = _mixed(schema, cases, goals)
+    return encoding.agrees(first, encoding.transform(goals), encoding.transform(mixed), goal_of, took)

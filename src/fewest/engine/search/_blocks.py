@@ -1,0 +1,148 @@
+"""Entries of the compiled searches: each answers a block of cubes. Costs have their own, compiled only when needed."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from fewest.engine.compiled import entry
+from fewest.engine.search._branch import load_root
+from fewest.engine.search._cube import (
+    ALL,
+    begin_cube,
+    best_single,
+    cheap_degree,
+    localise,
+    polynomial,
+    search_costs,
+    search_sizes,
+    small_sets,
+)
+from fewest.engine.search._reduce import score_of, singles
+from fewest.engine.search._work import (
+    NODES,
+    STATE,
+)
+
+_FREE = 2
+_EASY, _HARD = 1 << 16, 1 << 22  # so many monomials before merging are expanded without truncation, first and last
+
+
+@entry
+def tree_changes(first, last, trees, cubes, work, changes, constants, bends):  # type: ignore[no-untyped-def]
+    """Signed score of each start, and what each unit adds to it when flipped alone."""
+    for u in range(cubes.movable.shape[1]):
+        work.ids[STATE, u] = _FREE
+    for i in range(first, last):
+        x, r = cubes.start[i], cubes.goal[cubes.goal_of[i]]
+        raw = singles(trees, x, r, cubes.movable[i], cubes.sign, work, changes[i], bends[i])
+        constants[i] = cubes.sign * (raw - cubes.cut)
+
+
+@entry
+def small_block(first, last, changes, constants, cubes, work, out):  # type: ignore[no-untyped-def]
+    """Answer those of cubes first..last - 1 that need at most one flip; ``out.todo`` marks the others."""
+    plain = not (cubes.implies.shape[0] or cubes.banned.shape[0] or cubes.cost.shape[0] or cubes.all_sets)
+    for i in range(first, last):
+        if plain and constants[i] >= cubes.tolerance and cubes.limit[i] >= 2.0:
+            out.todo[i] = not best_single(i, constants[i], changes[i], cubes, out)
+        else:
+            loose = begin_cube(i, changes, cubes, work)
+            out.todo[i] = not small_sets(i, first, constants[i], loose, cubes, work, out)
+
+
+@entry
+def tree_sizes(first, last, changes, constants, bends, trees, cubes, leaves, work, out):  # type: ignore[no-untyped-def]
+    """Least number of flips, from two on: take in more of the polynomial until the cube is answered."""
+    for i in range(first, last):
+        if not out.todo[i]:
+            continue
+        loose = begin_cube(i, changes, cubes, work)
+        most_wanted = math.floor(min(cubes.limit[i] + 1e-9, 1e9))
+        k, answered = np.int64(2), False
+        for stage in range(0 if cubes.small_trees else 1, 4):
+            degree = ALL
+            if stage == 1 or stage == 2:
+                degree = 3 if stage == 1 else 6
+            if degree < k:
+                continue
+            cap = _EASY if stage == 0 else _HARD
+            m, complete = polynomial(i, trees, cubes, degree, cap, constants[i], loose, bends[i], leaves, work)
+            if m >= 0:
+                last_size = min(most_wanted, degree)
+                answered, k = search_sizes(i, first, m, k, last_size, complete, cubes, work, out)
+            if answered:
+                break
+        if not answered:
+            out.lower[i] = k
+            out.retry[i] = True
+        out.nodes[i] = work.tally[NODES]
+
+
+@entry
+def tree_costs(  # type: ignore[no-untyped-def]
+    first, last, changes, constants, bends, ceiling, trees, cubes, leaves, work, out
+):
+    """Least cost, by a polynomial that reaches as far as any set that costs at most ``ceiling`` (n,)."""
+    for i in range(first, last):
+        if not out.todo[i]:
+            continue
+        loose = begin_cube(i, changes, cubes, work)
+        degree = cheap_degree(i, cubes, ceiling[i])
+        m, complete = polynomial(i, trees, cubes, degree, _HARD, constants[i], loose, bends[i], leaves, work)
+        if m >= 0:
+            search_costs(i, first, m, ceiling[i], complete, loose, cubes, work, out)
+        else:
+            out.retry[i] = True
+        out.nodes[i] = work.tally[NODES]
+
+
+@entry
+def additive_sizes(first, last, changes, constants, cubes, work, out):  # type: ignore[no-untyped-def]
+    """Least number of flips, from two on, of a polynomial of degree one."""
+    for i in range(first, last):
+        if out.todo[i]:
+            loose = begin_cube(i, changes, cubes, work)
+            m = localise(i, cubes, loose, work)
+            load_root(work, m, constants[i], loose)
+            most_wanted = math.floor(min(cubes.limit[i] + 1e-9, 1e9))
+            search_sizes(i, first, m, np.int64(2), most_wanted, np.bool_(True), cubes, work, out)
+            out.nodes[i] = work.tally[NODES]
+
+
+@entry
+def additive_costs(first, last, changes, constants, cubes, work, out):  # type: ignore[no-untyped-def]
+    """Least cost of a polynomial of degree one."""
+    for i in range(first, last):
+        if out.todo[i]:
+            loose = begin_cube(i, changes, cubes, work)
+            m = localise(i, cubes, loose, work)
+            load_root(work, m, constants[i], loose)
+            search_costs(i, first, m, cubes.limit[i], np.bool_(True), loose, cubes, work, out)
+            out.nodes[i] = work.tally[NODES]
+
+
+@entry
+def greedy(x, r, movable, sign, cut, tolerance, trees, flipped):  # type: ignore[no-untyped-def]
+    """Some turned set, by steepest descent and then leaving out what is not needed. Returns whether there is one."""
+    score = sign * (score_of(trees, x, r, flipped) - cut)
+    while score >= tolerance:
+        best, best_score = -1, score
+        for u in range(movable.shape[0]):
+            if movable[u] and not flipped[u]:
+                flipped[u] = True
+                trial = sign * (score_of(trees, x, r, flipped) - cut)
+                flipped[u] = False
+                if trial < best_score:
+                    best, best_score = u, trial
+        if best < 0:
+            return False
+        flipped[best] = True
+        score = best_score
+    for u in range(movable.shape[0]):
+        if flipped[u]:
+            flipped[u] = False
+            if sign * (score_of(trees, x, r, flipped) - cut) >= tolerance:
+                flipped[u] = True
+    return True

@@ -1,0 +1,288 @@
+"""One hypercube from the walk through the trees to the proved answer; compiled, called in blocks.
+
+Degrees are taken in stages: what single flips do answers most cubes, and only those left pay for more of the
+polynomial. A truncated polynomial answers for sets up to its degree and no further.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from fewest.engine.compiled import inner
+from fewest.engine.search._branch import CAPPED, DONE, by_size, floor_of, load_root
+from fewest.engine.search._branch_costs import by_cost, step_of
+from fewest.engine.search._node import offer, order_of
+from fewest.engine.search._reduce import collect, expand
+from fewest.engine.search._work import (
+    BEST_COST,
+    BIT,
+    CODE,
+    COST,
+    DISTANCE,
+    KEPT,
+    LOCAL,
+    MET,
+    N_BANNED,
+    N_FORBIDDEN,
+    N_FREE,
+    N_IMPLIES,
+    N_TERMS,
+    NODES,
+    PICKS,
+    SEEN,
+    SLOPE,
+    STATE,
+    UNIT,
+)
+
+FOUND, NONE = 0, 1
+ALL = 1 << 30  # degree of an untruncated polynomial
+_FREE = 2
+
+
+@inner()
+def scatter(v):  # type: ignore[no-untyped-def]
+    """A fixed pseudo-random 64-bit code (splitmix64)."""
+    z = (v + 1) * -7046029254386353131
+    z = (z ^ ((z >> 30) & 0x3FFFFFFFF)) * -4658895280553007687
+    z = (z ^ ((z >> 27) & 0x1FFFFFFFFF)) * -7723592293110705685
+    return z ^ ((z >> 31) & 0x1FFFFFFFF)
+
+
+@inner()
+def localise(i, cubes, loose, work):  # type: ignore[no-untyped-def]
+    """Number the units that matter (all movable ones when ``loose``), in unit order, and translate the rules.
+
+    Rules that cannot bind here are dropped. Returns the number of units.
+    """
+    m = 0
+    movable = cubes.movable[i]
+    for u in range(movable.shape[0]):
+        work.ids[LOCAL, u] = -1
+        if movable[u] and (loose or work.ids[SEEN, u]):
+            work.ids[LOCAL, u] = m
+            work.ids[UNIT, m] = u
+            work.per[DISTANCE, m] = cubes.distance[i, u]
+            work.per[COST, m] = cubes.cost[i, u] if cubes.cost.shape[0] else 1.0
+            work.lin[0, m] = work.per[SLOPE, u]
+            m += 1
+    for v in range(m):
+        work.ids[BIT, v] = (1 << v) if m <= 64 else scatter(v)
+        work.ids[CODE, work.ids[UNIT, v]] = work.ids[BIT, v]
+    work.ids[BIT, movable.shape[0]] = 1 if m <= 64 else 0
+    n, n_implies, everywhere = 0, cubes.implies.shape[0], cubes.binds.shape[0] == 0
+    for k in range(n_implies):
+        a, b = work.ids[LOCAL, cubes.implies[k, 0]], work.ids[LOCAL, cubes.implies[k, 1]]
+        if a >= 0 and b >= 0 and (everywhere or cubes.binds[i, k]):
+            work.implies[n, 0], work.implies[n, 1] = a, b
+            n += 1
+    work.tally[N_IMPLIES] = n
+    n = 0
+    for k in range(cubes.banned.shape[0]):
+        if k >= cubes.n_forbidden and not cubes.banned_from[i] <= k < cubes.banned_from[i + 1]:
+            continue
+        fits = k >= cubes.n_forbidden or everywhere or cubes.binds[i, n_implies + k]
+        for v in range(m):
+            work.banned[n, v] = False
+        for u in range(movable.shape[0]):
+            if cubes.banned[k, u]:
+                if work.ids[LOCAL, u] >= 0:
+                    work.banned[n, work.ids[LOCAL, u]] = True
+                else:
+                    fits = False
+        if fits:
+            n += 1
+        if k < cubes.n_forbidden:
+            work.tally[N_FORBIDDEN] = n
+    work.tally[N_BANNED] = n
+    return m
+
+
+@inner()
+def write_found(i, first, m, cubes, work, out):  # type: ignore[no-untyped-def]
+    """Write the best kept set, and the list of sets where one is wanted and they are proved cheapest."""
+    out.known[i] = True
+    out.cost[i] = work.rank[BEST_COST, 0]
+    for u in range(out.moved.shape[1]):
+        out.moved[i, u] = False
+    for v in range(m):
+        out.moved[i, work.ids[UNIT, v]] = work.kept[0, v]
+    if cubes.all_sets == 0 or out.outcome[i] != FOUND:
+        return
+    n = min(work.tally[KEPT], cubes.all_sets)
+    for s in range(n):
+        row = out.sets[(i - first) * cubes.all_sets + s]
+        for u in range(row.shape[0]):
+            row[u] = False
+        for v in range(m):
+            row[work.ids[UNIT, v]] = work.kept[s, v]
+    out.n_sets[i] = n
+
+
+@inner()
+def settle(i, first, m, seen_all, cubes, work, out):  # type: ignore[no-untyped-def]
+    """The least cost is proved: whatever of its sets the search did not see is only a matter of ranking."""
+    out.outcome[i] = FOUND
+    out.lower[i] = work.rank[BEST_COST, 0]
+    out.complete[i] = seen_all and work.tally[MET] <= max(cubes.all_sets, 1)
+    write_found(i, first, m, cubes, work, out)
+
+
+@inner()
+def nothing(i, lower, out):  # type: ignore[no-untyped-def]
+    """Proved: no acceptable set within the limit."""
+    out.outcome[i] = NONE
+    out.lower[i] = lower
+    out.complete[i] = True
+
+
+@inner()
+def best_single(i, constant, changes, cubes, out):  # type: ignore[no-untyped-def]
+    """The best-ranked single flip that turns the cube; nothing here but comparisons. Returns whether there is one."""
+    best, best_far, best_score = -1, 0.0, 0.0
+    for u in range(cubes.movable.shape[1]):
+        score = constant + changes[u]
+        if score < cubes.tolerance and cubes.movable[i, u]:
+            far = cubes.distance[i, u]
+            order = -1
+            if best >= 0:
+                order = order_of(far, best_far)
+                if order == 0:
+                    order = order_of(score, best_score)
+            if order < 0:
+                best, best_far, best_score = u, far, score
+    if best < 0:
+        return False
+    out.outcome[i], out.lower[i], out.cost[i] = FOUND, 1.0, 1.0
+    out.known[i], out.moved[i, best], out.complete[i] = True, True, True
+    return True
+
+
+@inner()
+def polynomial(i, trees, cubes, most, cap, constant, loose, bends, leaves, work):  # type: ignore[no-untyped-def]
+    """Reduce, expand to degree ``most`` and load the root. Returns (units, or -1 for too large; whether complete)."""
+    x, r = cubes.start[i], cubes.goal[cubes.goal_of[i]]
+    n_leaves, cut = collect(trees, x, r, cubes.movable[i], most, bends, leaves, work)
+    if n_leaves < 0:
+        return np.int64(-1), False
+    if most == ALL:
+        total = 0
+        for leaf in range(n_leaves):
+            total += 1 << min(40, leaves.span[0, leaf + 1] - leaves.span[0, leaf] - leaves.span[1, leaf])
+        if total > cap:
+            return np.int64(-1), False
+    m = localise(i, cubes, loose, work)
+    n_terms, less = expand(n_leaves, m, most, cubes.sign, leaves, work)
+    if n_terms < 0:
+        return np.int64(-1), False
+    load_root(work, m, constant, loose)
+    return m, not (cut or less)
+
+
+@inner()
+def cheap_degree(i, cubes, top):  # type: ignore[no-untyped-def]
+    """No set that costs at most ``top`` has more units than this."""
+    least = np.inf
+    for u in range(cubes.movable.shape[1]):
+        if cubes.movable[i, u]:
+            least = min(least, cubes.cost[i, u])
+    return min(math.floor(top / least * (1 + 1e-9)), ALL) if math.isfinite(top) else ALL
+
+
+@inner()
+def search_sizes(i, first, m, k, last, complete, cubes, work, out):  # type: ignore[no-untyped-def]
+    """Search sizes k..last of the loaded root. Returns (answered, next size)."""
+    if complete:
+        if floor_of(work, work.at[N_FREE, 0]) >= cubes.tolerance:
+            nothing(i, np.inf, out)
+            return True, k
+        last = min(last, work.at[N_FREE, 0])
+    state = DONE
+    while k <= last:
+        state = CAPPED
+        if k + 2 <= work.lin.shape[0]:
+            state = by_size(work, m, k, cubes.tolerance, cubes.node_cap)
+        if state == CAPPED or work.tally[KEPT] > 0:
+            break
+        k += 1
+    if work.tally[KEPT] > 0:
+        settle(i, first, m, state == DONE, cubes, work, out)
+    elif state == CAPPED:
+        out.lower[i] = k
+        out.retry[i] = True
+    elif complete and k > work.at[N_FREE, 0]:
+        nothing(i, np.inf, out)
+    elif k > cubes.limit[i] + 1e-9:
+        nothing(i, float(k), out)
+    else:
+        return False, k
+    return True, k
+
+
+@inner()
+def search_costs(i, first, m, top, complete, loose, cubes, work, out):  # type: ignore[no-untyped-def]
+    """Search the loaded root by cost, up to ``top``: the limit, or what a known set costs.
+
+    First for the least cost alone, then for the sets that cost as much: ties do not hold up the proof.
+    """
+    if complete and floor_of(work, work.at[N_FREE, 0]) >= cubes.tolerance:
+        nothing(i, np.inf, out)
+        return
+    step = step_of(work, m)
+    state = by_cost(work, m, cubes.tolerance, top, cubes.node_cap, loose, step, np.bool_(True))
+    if state == CAPPED:
+        out.retry[i] = True
+        if work.tally[KEPT] > 0:
+            write_found(i, first, m, cubes, work, out)
+    elif work.tally[KEPT] > 0:
+        least, spent, put_by = work.rank[BEST_COST, 0], work.tally[NODES], work.rank.shape[1] + 1
+        for v in range(m):
+            work.kept[put_by, v] = work.kept[0, v]
+        work.tally[NODES], work.tally[KEPT], work.tally[MET] = 0, 0, 0
+        state = by_cost(work, m, cubes.tolerance, least, cubes.node_cap, loose, step, np.bool_(False))
+        work.tally[NODES] += spent
+        if work.tally[KEPT] == 0:
+            work.tally[KEPT], work.rank[BEST_COST, 0] = 1, least
+            for v in range(m):
+                work.kept[0, v] = work.kept[put_by, v]
+        settle(i, first, m, state == DONE, cubes, work, out)
+    else:
+        nothing(i, cubes.limit[i], out)
+
+
+@inner()
+def begin_cube(i, changes, cubes, work):  # type: ignore[no-untyped-def]
+    """Clear what the cube before left behind. Returns whether subsets of permitted sets may not be permitted."""
+    for u in range(cubes.movable.shape[1]):
+        work.per[SLOPE, u] = changes[i, u]
+        work.ids[SEEN, u] = changes[i, u] != 0.0
+        work.ids[STATE, u] = _FREE
+    work.tally[NODES], work.tally[KEPT], work.tally[MET], work.tally[N_TERMS] = 0, 0, 0, 0
+    work.tally[N_IMPLIES], work.tally[N_FORBIDDEN], work.tally[N_BANNED] = 0, 0, 0
+    return cubes.implies.shape[0] > 0 or cubes.banned_from[i + 1] > cubes.banned_from[i]
+
+
+@inner()
+def small_sets(i, first, constant, loose, cubes, work, out):  # type: ignore[no-untyped-def]
+    """The empty set and, when units are counted, single ones, with all rules. Returns whether the cube is answered."""
+    if cubes.limit[i] < 0:
+        nothing(i, 0.0, out)
+        return True
+    m = localise(i, cubes, loose, work)
+    counted = cubes.cost.shape[0] == 0
+    for n in range(-1, m if counted and cubes.limit[i] + 1e-9 >= 1 else 0):
+        if n >= 0 and work.tally[KEPT] > 0 and work.rank[BEST_COST, 0] == 0.0:
+            break
+        score = constant + (work.lin[0, n] if n >= 0 else 0.0)
+        if score < cubes.tolerance:
+            work.ids[PICKS, 0] = n
+            offer(work, m, min(n + 1, 1), work.per[DISTANCE, n] if n >= 0 else 0.0, score, min(n + 1.0, 1.0))
+    if work.tally[KEPT] > 0:
+        settle(i, first, m, np.bool_(True), cubes, work, out)
+        return True
+    if counted and cubes.limit[i] + 1e-9 < 2:
+        nothing(i, math.floor(cubes.limit[i] + 1e-9) + 1.0, out)
+        return True
+    return False

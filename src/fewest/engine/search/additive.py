@@ -1,0 +1,104 @@
+"""Exact search for additive models: each unit adds its own change, so sorting the changes is exact.
+
+The shortest prefix of the sorted changes that turns the score is optimal; only the choice among equally small sets,
+costs and rules need a search.
+"""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+
+from fewest.engine.compiled import entry
+from fewest.engine.search._blocks import additive_costs, additive_sizes, small_block
+from fewest.engine.search._run import pack, run
+from fewest.engine.search._sorting import solve_block, unit_sums
+from fewest.engine.search._work import Work, WorkAnswers, WorkCubes
+from fewest.engine.search.problem import Floats, Found, Problem
+from fewest.engine.structure.base import Additive
+
+BLOCK = 4096  # cubes between two looks at the clock
+
+
+@entry
+def _changes(start, goal, goal_of, unit_of, coef, intercept, cut, sign, n_units):  # type: ignore[no-untyped-def]
+    """What moving each unit adds to the signed score (n, u), and the signed score of each start (n,)."""
+    n, d = start.shape
+    changes = np.zeros((n, n_units))
+    constants = np.empty(n)
+    for i in range(n):
+        total = intercept
+        r = goal_of[i]
+        for c in range(d):
+            total += start[i, c] * coef[c]
+            u = unit_of[c]
+            if u >= 0:
+                changes[i, u] += sign * coef[c] * (goal[r, c] - start[i, c])
+        constants[i] = sign * (total - cut)
+    return changes, constants
+
+
+def unit_changes(structure: Additive, cubes: WorkCubes, problem: Problem) -> tuple[Floats, Floats]:
+    """What moving each unit adds to the signed score (n, u), and the signed score of each start (n,)."""
+    changes, constants = _changes(
+        cubes.start, cubes.goal, cubes.goal_of, np.ascontiguousarray(problem.unit_of, dtype=np.int32),
+        np.ascontiguousarray(structure.coef, dtype=np.float64), float(structure.intercept), cubes.cut, cubes.sign,
+        problem.n_units,
+    )  # fmt: skip
+    return changes, constants
+
+
+def solve(structure: Additive, problem: Problem, threads: int = 1) -> Found:
+    """Cheapest sets of units that turn each cube of the problem, proved.
+
+    Parameters
+    ----------
+    structure : Additive
+        The model; its ``cut`` and ``tolerance`` decide.
+    problem : Problem
+        The hypercubes and what is wanted of them.
+    threads : int
+        Cubes are shared out among so many threads; the answer does not depend on it.
+    """
+    if problem.cost is None and not problem.rules and not problem.rejected and not problem.all_sets:
+        return _by_sorting(structure, problem, threads)
+    cubes = pack(problem, structure.reading.cut, structure.reading.tolerance, True)
+    changes, constants = unit_changes(structure, cubes, problem)
+
+    def kernel(first: int, last: int, work: Work, out: WorkAnswers) -> None:
+        small_block(first, last, changes, constants, cubes, work, out)
+        if out.todo[first:last].any():
+            rest = additive_sizes if problem.cost is None else additive_costs
+            rest(first, last, changes, constants, cubes, work, out)
+
+    return run(problem, cubes, kernel, threads)[0]
+
+
+def _by_sorting(structure: Additive, problem: Problem, threads: int) -> Found:
+    """The plain question, answered by sorting: a few additions and comparisons per column."""
+    found = Found.blank(problem)
+    unit_of = np.asarray(problem.unit_of)
+    order = np.argsort(np.where(unit_of < 0, problem.n_units, unit_of), kind="stable")
+    span = np.searchsorted(unit_of[order[: int((unit_of >= 0).sum())]], np.arange(problem.n_units + 1))
+    coef = np.ascontiguousarray(structure.coef, dtype=np.float64)
+    goal_sum = unit_sums(np.ascontiguousarray(problem.goal), order, span, coef)
+
+    def work_on(first: int, last: int) -> None:
+        while first < last and not problem.budget.expired():
+            end = min(first + BLOCK, last)
+            solve_block(
+                first, end, problem.start, goal_sum, problem.goal_of, order, span, coef, float(structure.intercept),
+                float(structure.reading.cut), float(problem.sign), float(structure.reading.tolerance), problem.movable,
+                problem.distance, problem.limit, problem.budget.nodes, found.outcome, found.moved, found.known,
+                found.cost, found.lower, found.nodes,
+            )  # fmt: skip
+            first = end
+
+    edges = np.linspace(0, problem.n_cubes, max(1, min(threads, problem.n_cubes // BLOCK + 1)) + 1).astype(int).tolist()
+    if len(edges) == 2:
+        work_on(0, problem.n_cubes)
+    else:
+        with ThreadPoolExecutor(len(edges) - 1) as pool:
+            list(pool.map(work_on, edges[:-1], edges[1:]))
+    return found

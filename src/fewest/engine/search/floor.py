@@ -1,0 +1,115 @@
+"""The floor: a second condition on vertices, a log-density that must not fall below a level (credible SEV, rule 9).
+
+A vertex counts only if it is turned AND at or above the floor. Nothing else changes for the searches that look at
+vertices: they are handed a score that stays above the tolerance where the density is too low.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+if TYPE_CHECKING:
+    from fewest.engine.search.problem import Problem
+
+Floats = npt.NDArray[np.float64]
+Longs = npt.NDArray[np.int64]
+Bools = npt.NDArray[np.bool_]
+Score = Callable[[Longs, Bools], Floats]
+
+
+class Mixture(NamedTuple):
+    """A Gaussian mixture as arrays.
+
+    Attributes
+    ----------
+    constant : (c,) float64
+        Log-density of each component at its mean, its weight included.
+    mean : (c, e) float64
+    root : (c, e, e) float64
+        Upper triangular; the inverse covariance is ``root @ root.T``.
+    """
+
+    constant: Floats
+    mean: Floats
+    root: Floats
+
+
+@dataclass(frozen=True)
+class MixtureCubes:
+    """The cubes as a mixture sees them, for densities that can be bounded.
+
+    Attributes
+    ----------
+    mixture : Mixture
+    start : (n, e) float64
+        Points the cubes start from.
+    goal : (g, e) float64
+    unit_of : (e,) int32
+        Unit that moves each coordinate; -1 where none does.
+    """
+
+    mixture: Mixture
+    start: Floats
+    goal: Floats
+    unit_of: npt.NDArray[np.int32]
+
+
+@dataclass(frozen=True)
+class Floor:
+    """The condition for all cubes of a problem.
+
+    Attributes
+    ----------
+    level : float
+        Least log-density that counts.
+    log_density : callable
+        Cube numbers (v,), in the numbering of ``cubes``, and sets (v, u) -> log-density of the vertices (v,), each by
+        itself.
+    cubes : (n,) int64
+        What ``log_density`` calls the cubes of the problem.
+    bodies : Bodies or None
+        What bounds are made from, where the density is a mixture.
+    """
+
+    level: float
+    log_density: Score
+    cubes: Longs
+    bodies: MixtureCubes | None = None
+
+    def take(self, cubes: Longs) -> Floor:
+        """The condition for some of the cubes, renumbered."""
+        bodies = self.bodies
+        return replace(
+            self,
+            cubes=self.cubes[cubes],
+            bodies=None if bodies is None else replace(bodies, start=bodies.start[cubes]),
+        )
+
+    def missing(self, cubes: Longs, moved: Bools) -> Floats:
+        """How much log-density the vertices lack; nought or less where they are credible."""
+        return np.asarray(self.level - self.log_density(self.cubes[cubes], moved))
+
+
+def combined(score: Score, problem: Problem, tolerance: float) -> Score:
+    """The score for vertices that are credible; for turned ones that are not, one that does not count as turned.
+
+    Where there is no floor this is ``score`` itself. Sets are still ranked by the model's own margin.
+    """
+    floor = problem.floor
+    if floor is None:
+        return score
+
+    def both(cubes: Longs, moved: Bools) -> Floats:
+        values = np.array(score(cubes, moved), dtype=np.float64)
+        turned = np.flatnonzero(values < tolerance)
+        if len(turned):
+            lacking = floor.missing(cubes[turned], moved[turned])
+            values[turned] = np.where(lacking > 0, tolerance + lacking, values[turned])
+        return values
+
+    return both

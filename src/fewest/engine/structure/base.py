@@ -1,0 +1,199 @@
+"""What is inside a fitted model, as plain arrays that the exact searches read.
+
+Every structure gives a *raw* score in the model's additive space (log-odds for boosters and logistic regression,
+mean probability for forests). A row is decided positive when ``raw >= cut``, up to ``tolerance``: inside that band
+the arithmetic of the structure and of the library may differ, and the library has the last word.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import Any, Protocol, runtime_checkable
+
+import numpy as np
+import numpy.typing as npt
+
+Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int32]
+Bools = npt.NDArray[np.bool_]
+
+
+def as_floats(model_input: Any) -> Floats:
+    """Turn what a final estimator is fed (array, frame or sparse matrix) into a dense float64 array."""
+    if hasattr(model_input, "toarray"):
+        model_input = model_input.toarray()
+    return np.ascontiguousarray(model_input, dtype=np.float64)
+
+
+def as_float32_values(model_input: Any) -> Floats:
+    """Like `as_floats`, rounded to float32 first: how scikit-learn trees and XGBoost see their input."""
+    return as_floats(model_input).astype(np.float32).astype(np.float64)
+
+
+@dataclass(frozen=True)
+class Reading:
+    """The part every structure shares: how model input becomes the array it is defined on, and where it decides.
+
+    Parameters
+    ----------
+    cut : float
+        Raw score at the decision threshold; positive means ``raw >= cut``.
+    tolerance : float
+        Largest difference expected between `raw` and the library's own raw score.
+    prepare : callable
+        Model input (n, any) -> float64 array (n, d). Row-wise: a row's values never depend on the other rows.
+    source : (d,) int32
+        For each prepared column the position of the model-input column it comes from.
+    growth : float
+        For additive structures: the tolerance is at least this times the summed size of a row's terms, because terms
+        that cancel are rounded on the scale they have.
+    """
+
+    cut: float
+    tolerance: float
+    prepare: Callable[[Any], Floats]
+    source: Ints
+    growth: float = 0.0
+
+
+@runtime_checkable
+class Structure(Protocol):
+    """What the searches need of any structure."""
+
+    @property
+    def reading(self) -> Reading:
+        """How model input becomes prepared rows, and where the line is drawn."""
+        ...
+
+    def raw(self, Z: Floats) -> Floats:
+        """Raw score of prepared rows Z (n, d) -> (n,)."""
+        ...
+
+
+@dataclass(frozen=True)
+class Additive:
+    """raw(z) = intercept + z @ coef. Generalised additive models come prepared as one column per term, coef one."""
+
+    reading: Reading
+    coef: Floats
+    intercept: float
+
+    def raw(self, Z: Floats) -> Floats:
+        """Raw score of prepared rows Z (n, d) -> (n,)."""
+        # A sum per row, not a matrix product: the result may not depend on the batch.
+        return np.asarray(self.intercept + np.einsum("ij,j->i", Z, self.coef))
+
+    def wide_enough(self, *rows: Floats) -> Additive:
+        """The same, with a tolerance that covers the rounding of the terms of these rows and their mixtures."""
+        sizes = [np.abs(part).max(axis=0, initial=0.0) for part in rows]
+        needed = self.reading.growth * float(np.max(sizes, axis=0) @ np.abs(self.coef))
+        if not needed > self.reading.tolerance:
+            return self
+        return replace(self, reading=replace(self.reading, tolerance=needed))
+
+
+@dataclass(frozen=True)
+class Ensemble:
+    """raw(z) = base + the sum over trees of the value of the leaf z falls into.
+
+    All trees lie in one set of node arrays. A node with ``column >= 0`` sends z left when
+
+    * numeric split (``category < 0``): ``z[column] <= threshold``; NaN goes left iff ``missing_left``;
+    * categorical split: ``left_levels[category, int(z[column])]``; NaN, negative or unknown codes (beyond the table)
+      go left iff ``missing_left``.
+
+    Attributes
+    ----------
+    column, left, right, category : (nodes,) int32
+    threshold, value : (nodes,) float64
+    missing_left : (nodes,) bool
+    left_levels : (n_sets, n_levels) bool
+    root : (trees,) int32
+    """
+
+    reading: Reading
+    column: Ints
+    threshold: Floats
+    left: Ints
+    right: Ints
+    missing_left: Bools
+    category: Ints
+    left_levels: Bools
+    value: Floats
+    root: Ints
+    base: float
+
+    def raw(self, Z: Floats) -> Floats:
+        """Raw score of prepared rows Z (n, d) -> (n,)."""
+        from fewest.engine.structure._walk import ensemble_raw
+
+        return np.asarray(
+            ensemble_raw(
+                Z, self.column, self.threshold, self.left, self.right, self.missing_left, self.category,
+                self.left_levels, self.value, self.root, self.base,
+            )
+        )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Network:
+    """A feed-forward net with one raw output: h = act(h @ W + b) for each hidden layer, then h @ w + b.
+
+    ``activation`` is one of relu, tanh, logistic, identity: all non-decreasing, so interval bounds hold.
+    """
+
+    reading: Reading
+    weights: tuple[Floats, ...]
+    biases: tuple[Floats, ...]
+    activation: str
+
+    def raw(self, Z: Floats) -> Floats:
+        """Raw score of prepared rows Z (n, d) -> (n,)."""
+        hidden = Z
+        for weight, bias in zip(self.weights[:-1], self.biases[:-1], strict=True):
+            hidden = activate(hidden @ weight + bias, self.activation)
+        return np.asarray((hidden @ self.weights[-1] + self.biases[-1])[:, 0])
+
+
+def activate(values: Floats, name: str) -> Floats:
+    """Apply a hidden layer's activation."""
+    if name == "relu":
+        return np.maximum(values, 0.0)
+    if name == "tanh":
+        return np.tanh(values)
+    if name == "logistic":
+        from scipy.special import expit
+
+        return np.asarray(expit(values))
+    return values
+
+
+@dataclass(frozen=True)
+class Composite:
+    """raw(z) = sum of weight_i * link_i(member_i.raw(z_i)): calibrated folds and votes over readable members.
+
+    The prepared array is the members' prepared arrays side by side; ``spans`` holds each member's column range.
+    Links are non-decreasing.
+    """
+
+    reading: Reading
+    members: tuple[Structure, ...]
+    spans: tuple[slice, ...]
+    links: tuple[Callable[[Floats], Floats], ...]
+    weights: tuple[float, ...]
+
+    def raw(self, Z: Floats) -> Floats:
+        """Raw score of prepared rows Z (n, d) -> (n,)."""
+        total = np.zeros(len(Z))
+        for member, span, link, weight in zip(self.members, self.spans, self.links, self.weights, strict=True):
+            total += weight * link(member.raw(np.ascontiguousarray(Z[:, span])))
+        return total
+
+
+@dataclass(frozen=True)
+class Opaque:
+    """A model whose inside is not read; its own scores are all there is. ``reason`` says why."""
+
+    reason: str
+    notes: tuple[str, ...] = field(default=())

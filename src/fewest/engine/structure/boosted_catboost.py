@@ -1,0 +1,84 @@
+"""CatBoost: symmetric trees over float features, ``x > border`` in float32, through its JSON export."""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from fewest.engine.structure._question import FoundQuestion, Question, all_columns, chances_only, logistic
+from fewest.engine.structure._trees import ModelTree, make_tree, stack, sum_tolerance
+from fewest.engine.structure.base import Opaque, Reading, as_float32_values
+
+_MOST_NODES = 20_000_000
+
+
+def read_catboost(model: Any, question: Question) -> FoundQuestion | Opaque:
+    """Read CatBoostClassifier: the raw score is the log-odds."""
+    refused = chances_only(model, question) or _unreadable(model, question)
+    if refused is not None:
+        return refused
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "model.json"
+        model.save_model(str(path), format="json")
+        inside = json.loads(path.read_text())
+    if "oblivious_trees" not in inside:
+        return Opaque("CatBoost: only symmetric trees are read")
+    listed = inside["oblivious_trees"]
+    if any(split["split_type"] != "FloatFeature" for tree in listed for split in tree.get("splits") or []):
+        return Opaque("CatBoost: splits on categorical or text features are not read")
+    if sum(2 * len(tree["leaf_values"]) for tree in listed) > _MOST_NODES:
+        return Opaque("CatBoost: the trees are too deep to be written out")
+    outputs = 1 if question.against is None else len(model.classes_)
+    parts = [(0, question.sign)]
+    if question.against is not None:
+        parts = [(question.positive, 1.0), (question.against, -1.0)]
+    scale, bias = inside["scale_and_bias"]
+    shifts = np.broadcast_to(np.asarray(bias, dtype=np.float64).ravel(), (outputs,))
+    features = inside["features_info"]["float_features"]
+    trees = [_tree(tree, features, [(output, scale * sign) for output, sign in parts], outputs) for tree in listed]
+    base = float(sum(sign * shifts[output] for output, sign in parts))
+    link = logistic()
+    cut, slack = link.cut(question)
+    # One more unit per tree for the difference of two classes.
+    tolerance = 2 * sum_tolerance(trees, base) + 64 * np.finfo(float).eps + slack
+    columns = len(model.feature_names_)
+    return FoundQuestion(stack(trees, base, Reading(cut, tolerance, as_float32_values, all_columns(columns))), link)
+
+
+def _unreadable(model: Any, question: Question) -> Opaque | None:
+    loss = str(model.get_all_params().get("loss_function", "")).split(":")[0]
+    if loss != ("MultiClass" if question.against is not None else "Logloss") and loss != "CrossEntropy":
+        return Opaque(f"CatBoost loss {loss} does not fit the question")
+    if question.kind == "label" and (model.get_probability_threshold() or 0.5) != 0.5:
+        return Opaque("CatBoost has a label threshold of its own; ask for kind='proba'")
+    if len(model.get_cat_feature_indices()) or len(model.get_text_feature_indices()):
+        return Opaque("CatBoost: categorical and text features are not read")
+    return None
+
+
+def _tree(tree: Any, features: Any, parts: list[tuple[int, float]], outputs: int) -> ModelTree:
+    """Write a symmetric tree out as a full binary one: the last split is the highest bit of the leaf number."""
+    splits = list(reversed(tree.get("splits") or []))
+    values = np.asarray(tree["leaf_values"], dtype=np.float64).reshape(-1, outputs)
+    value = np.asarray(sum(factor * values[:, output] for output, factor in parts))
+    depth = len(splits)
+    inner = 2**depth - 1
+    level = np.repeat(np.arange(depth), 2 ** np.arange(depth)).astype(np.intp)
+    chosen = [features[split["float_feature_index"]] for split in splits]
+    column = np.array([feature["flat_feature_index"] for feature in chosen], dtype=np.int64)
+    border = np.array([split["border"] for split in splits], dtype=np.float32).astype(np.float64)
+    low = np.array([feature["nan_value_treatment"] != "AsTrue" for feature in chosen], dtype=bool)
+    leaves = 2**depth
+    node = np.arange(inner)
+    return make_tree(
+        np.concatenate([column[level], np.full(leaves, -1)]),
+        np.concatenate([border[level], np.zeros(leaves)]),
+        np.concatenate([2 * node + 1, np.full(leaves, -1)]),
+        np.concatenate([2 * node + 2, np.full(leaves, -1)]),
+        np.concatenate([low[level], np.zeros(leaves, dtype=bool)]),
+        np.concatenate([np.zeros(inner), value]),
+    )

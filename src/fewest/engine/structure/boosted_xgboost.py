@@ -1,0 +1,184 @@
+"""XGBoost: float32 input, float32 sums, left when ``x < threshold``, a default direction for missing values."""
+
+from __future__ import annotations
+
+import json
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from fewest.engine.structure._question import EPS32, FoundQuestion, Link, Question, all_columns, chances_only, logistic
+from fewest.engine.structure._trees import ModelTree, make_tree, stack, sum_tolerance
+from fewest.engine.structure.base import Additive, Bools, Floats, Opaque, Reading
+
+_OBJECTIVES = frozenset({"binary:logistic", "reg:logistic", "multi:softprob", "multi:softmax"})
+
+
+def read_xgboost(model: Any, question: Question) -> FoundQuestion | Opaque:
+    """Read XGBClassifier (gbtree, dart, gblinear): the raw score is the margin."""
+    refused = chances_only(model, question)
+    if refused is not None:
+        return refused
+    learner = json.loads(bytes(model.get_booster().save_raw("json")))["learner"]
+    objective = learner["objective"]["name"]
+    if objective not in _OBJECTIVES:
+        return Opaque(f"XGBoost objective {objective} is not read")
+    if (question.against is None) == objective.startswith("multi"):
+        return Opaque(f"XGBoost objective {objective} with {model.n_classes_} classes is not read")
+    parts = [(0, question.sign)]
+    if question.against is not None:
+        parts = [(question.positive, 1.0), (question.against, -1.0)]
+    starts = _starts(learner)
+    base = float(sum(sign * starts[output] for output, sign in parts))
+    link = logistic(eps=EPS32)
+    booster = learner["gradient_booster"]
+    if booster["name"] == "gblinear":
+        return _linear(booster["model"], model, parts, base, link, question)
+    return _boosted(booster, learner, model, parts, base, link, question)
+
+
+def _starts(learner: Any) -> Floats:
+    """Starting margins, one per output; a stored probability is turned into log-odds."""
+    stored = np.asarray(json.loads(learner["learner_model_param"]["base_score"]), dtype=np.float64).ravel()
+    if learner["objective"]["name"].endswith(":logistic"):
+        with np.errstate(divide="ignore"):
+            return np.asarray(-np.log(1.0 / stored - 1.0))
+    count = int(learner["learner_model_param"]["num_class"])
+    return np.broadcast_to(stored, (count,)) if len(stored) == 1 else stored
+
+
+def _boosted(
+    booster: Any, learner: Any, model: Any, parts: list[tuple[int, float]], base: float, link: Link, question: Question
+) -> FoundQuestion | Opaque:
+    drops = booster.get("weight_drop")
+    inside = (booster["gbtree"] if drops is not None else booster)["model"]
+    if any(int(tree["tree_param"]["size_leaf_vector"]) > 1 for tree in inside["trees"]):
+        return Opaque("XGBoost trees with vector leaves (multi_output_tree) are not read")
+    columns = int(learner["learner_model_param"]["num_feature"])
+    codes = _Codes(inside, learner.get("feature_types") or [], model.missing)
+    used = _used_trees(inside, model)
+    signs = dict(parts)
+    trees = []
+    for number, (tree, output) in enumerate(zip(inside["trees"][:used], inside["tree_info"][:used], strict=True)):
+        if output in signs:
+            trees.append(_tree(tree, signs[output] * (1.0 if drops is None else drops[number]), codes.width))
+    cut, slack = link.cut(question)
+    # u = eps / 2 per addition; the start is itself rounded to float32.
+    tolerance = sum_tolerance(trees, base, EPS32 / 2) + 4 * EPS32 * (1.0 + abs(base)) + slack
+    return FoundQuestion(stack(trees, base, Reading(cut, tolerance, codes, all_columns(columns))), link)
+
+
+def _used_trees(inside: Any, model: Any) -> int:
+    """Early stopping keeps the trees of the best iteration and before."""
+    try:
+        rounds = int(model.best_iteration) + 1
+    except AttributeError:
+        return len(inside["trees"])
+    return int(inside["iteration_indptr"][rounds])
+
+
+def _tree(tree: Any, factor: float, width: int) -> ModelTree:
+    left = np.asarray(tree["left_children"])
+    leaf = left < 0
+    conditions = np.asarray(tree["split_conditions"], dtype=np.float32)
+    # x < t over float32 values is x <= the float32 just below t.
+    below = np.nextafter(conditions, np.float32(-np.inf)).astype(np.float64)
+    levels: dict[int, Bools] = {}
+    spans = zip(tree["categories_nodes"], tree["categories_segments"], tree["categories_sizes"], strict=True)
+    for node, first, size in spans:
+        # The stored categories go right, every other one left, unknown ones too.
+        row = np.ones(width, dtype=np.bool_)
+        row[np.asarray(tree["categories"][first : first + size], dtype=np.intp)] = False
+        levels[int(node)] = row
+    value = np.where(leaf, factor * conditions.astype(np.float64), 0.0)
+    column = np.where(leaf, -1, tree["split_indices"])
+    return make_tree(column, below, left, tree["right_children"], tree["default_left"], value, levels)
+
+
+class _Codes:
+    """Model input in float32, the missing marker as NaN, categories as the booster's codes.
+
+    Absent entries of a sparse matrix are missing to XGBoost. ``width`` is one more than the largest code a split
+    names: codes beyond share that last level.
+    """
+
+    def __init__(self, inside: Any, types: list[str], missing: float) -> None:
+        self.missing = np.float32(np.nan if missing is None else missing)
+        self.categorical = [column for column, kind in enumerate(types) if kind == "c"]
+        stored = inside.get("cats", {}).get("enc", [])
+        self.known = {column: _names(stored[column]) for column in self.categorical if column < len(stored)}
+        largest = [max(tree["categories"], default=-1) for tree in inside["trees"]]
+        counts = [len(names) for names in self.known.values()]
+        self.width = max([*largest, *(count - 1 for count in counts), -1]) + 2
+
+    def __call__(self, model_input: Any) -> Floats:
+        with np.errstate(over="ignore"):
+            values = self._floats(model_input).astype(np.float32)
+        values[values == self.missing] = np.nan
+        out = values.astype(np.float64)
+        for column in self.categorical:
+            codes = np.trunc(out[:, column])
+            unknown = (out[:, column] < 0) | (codes >= self.width)
+            out[:, column] = np.where(unknown, self.width - 1, codes)
+        return np.ascontiguousarray(out)
+
+    def _floats(self, model_input: Any) -> Floats:
+        if hasattr(model_input, "tocoo"):
+            entries = model_input.tocoo()
+            dense = np.full(entries.shape, np.nan)
+            dense[entries.row, entries.col] = entries.data
+            return dense
+        if not hasattr(model_input, "columns"):
+            return np.asarray(model_input, dtype=np.float64)
+        return np.column_stack([self._column(model_input.iloc[:, at], at) for at in range(model_input.shape[1])])
+
+    def _column(self, series: Any, column: int) -> Floats:
+        if not hasattr(series, "cat"):
+            return np.asarray(series.to_numpy(dtype=np.float64, na_value=np.nan))
+        codes = series.cat.codes.to_numpy()
+        names = self.known.get(column)
+        position = np.arange(len(series.cat.categories), dtype=np.float64)
+        if names:
+            place = {name: number for number, name in enumerate(names)}
+            position = np.array([place.get(name, np.nan) for name in series.cat.categories.tolist()], dtype=np.float64)
+        return np.append(position, np.nan)[np.where(codes < 0, len(position), codes)]
+
+
+def _names(stored: Any) -> list[Any]:
+    """Category names as the booster keeps them: bytes with offsets, or numbers.
+
+    Names beyond ASCII are stored with offsets that do not fit their bytes; none are given then, and the codes of a
+    frame are taken as they are, which is what XGBoost does as long as the levels have not changed.
+    """
+    values = stored.get("values", [])
+    if "offsets" not in stored:
+        return list(values)
+    if any(not 0 <= value < 128 for value in values):
+        return []
+    return [bytes(values[first:last]).decode() for first, last in pairwise(stored["offsets"])]
+
+
+class _NoMissing:
+    """Model input in float32 with missing values at zero: a linear booster skips them."""
+
+    def __init__(self, codes: _Codes) -> None:
+        self.codes = codes
+
+    def __call__(self, model_input: Any) -> Floats:
+        return np.nan_to_num(self.codes(model_input), nan=0.0, posinf=np.inf, neginf=-np.inf)
+
+
+def _linear(
+    inside: Any, model: Any, parts: list[tuple[int, float]], base: float, link: Link, question: Question
+) -> FoundQuestion:
+    outputs = 1 if question.against is None else int(model.n_classes_)
+    weights = np.asarray(inside["weights"], dtype=np.float32).astype(np.float64).reshape(-1, outputs)
+    coef = np.asarray(sum(sign * weights[:-1, output] for output, sign in parts))
+    # With several classes gblinear leaves the starting margins out, also where each class has its own.
+    start = base if question.against is None else 0.0
+    constant = start + float(sum(sign * weights[-1, output] for output, sign in parts))
+    cut, slack = link.cut(question)
+    tolerance = 1e-4 * (1.0 + abs(constant) + float(np.abs(weights).sum())) + slack
+    prepare = _NoMissing(_Codes({"trees": []}, [], model.missing))
+    return FoundQuestion(Additive(Reading(cut, tolerance, prepare, all_columns(len(coef))), coef, constant), link)

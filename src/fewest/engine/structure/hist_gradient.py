@@ -1,0 +1,80 @@
+"""HistGradientBoostingClassifier: float64 comparisons, missing values, categories through its own preprocessor."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from fewest.engine.structure._question import FoundQuestion, Question, all_columns, logistic, margin_link
+from fewest.engine.structure._trees import ModelTree, make_tree, stack, sum_tolerance
+from fewest.engine.structure.base import Bools, Floats, Ints, Opaque, Reading, as_floats
+
+
+def read_hist_gradient(model: Any, question: Question) -> FoundQuestion | Opaque:
+    """Read HistGradientBoostingClassifier: the raw score is the log-odds."""
+    link = margin_link(model, question, logistic())
+    if isinstance(link, Opaque):
+        return link
+    if question.against is None:
+        parts = [(0, question.sign)]
+    else:
+        parts = [(question.positive, 1.0), (question.against, -1.0)]
+    known, row_of = model._bin_mapper.make_known_categories_bitsets()
+    trees = [
+        _tree(stage[output], sign, _unpacked(known), row_of) for output, sign in parts for stage in model._predictors
+    ]
+    starts = np.asarray(model._baseline_prediction).ravel()
+    base = float(sum(sign * starts[output] for output, sign in parts))
+    prepare, source = _Prepared(model), _source(model)
+    cut, slack = link.cut(question)
+    return FoundQuestion(stack(trees, base, Reading(cut, sum_tolerance(trees, base) + slack, prepare, source)), link)
+
+
+class _Prepared:
+    """Model input as the trees see it: categories as codes in front, then the numbers."""
+
+    def __init__(self, model: Any) -> None:
+        self.preprocessor = getattr(model, "_preprocessor", None)
+
+    def __call__(self, model_input: Any) -> Floats:
+        if self.preprocessor is None:
+            return as_floats(model_input)
+        if hasattr(model_input, "toarray"):
+            model_input = model_input.toarray()
+        return as_floats(self.preprocessor.transform(model_input))
+
+
+def _source(model: Any) -> Ints:
+    if getattr(model, "_preprocessor", None) is None:
+        return all_columns(model.n_features_in_)
+    first = np.asarray(model.is_categorical_, dtype=bool)
+    return np.concatenate([np.flatnonzero(first), np.flatnonzero(~first)]).astype(np.int32)
+
+
+def _unpacked(bitsets: Any) -> Bools:
+    """Bitsets (n, 8) of 32 bits each -> (n, 256) of bool."""
+    words = np.ascontiguousarray(bitsets, dtype="<u4").reshape(-1, 8)
+    return np.unpackbits(words.view(np.uint8), axis=1, bitorder="little").astype(np.bool_)
+
+
+def _tree(predictor: Any, sign: float, known: Bools, row_of: Any) -> ModelTree:
+    nodes = predictor.nodes
+    leaf = nodes["is_leaf"].astype(bool)
+    missing_left = nodes["missing_go_to_left"].astype(bool)
+    levels: dict[int, Bools] = {}
+    left_sets = _unpacked(predictor.raw_left_cat_bitsets)
+    for node in np.flatnonzero(nodes["is_categorical"].astype(bool) & ~leaf):
+        goes_left = left_sets[nodes["bitset_idx"][node]]
+        seen = known[row_of[nodes["feature_idx"][node]]]
+        row = np.where(goes_left | seen, goes_left, missing_left[node])
+        levels[int(node)] = row[: int(np.flatnonzero(seen | goes_left).max(initial=0)) + 1]
+    return make_tree(
+        np.where(leaf, -1, nodes["feature_idx"]),
+        nodes["num_threshold"],
+        nodes["left"],
+        nodes["right"],
+        missing_left,
+        sign * nodes["value"],
+        levels,
+    )

@@ -1,0 +1,136 @@
+"""Feed-forward nets with one non-decreasing activation: scikit-learn's MLPClassifier and torch.nn.Sequential."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from fewest.engine.structure._question import (
+    EPS32,
+    EPS64,
+    FoundQuestion,
+    Link,
+    Question,
+    all_columns,
+    chances_only,
+    logistic,
+    plain,
+)
+from fewest.engine.structure.base import Floats, Network, Opaque, Reading, as_float32_values, as_floats
+
+_TORCH_ACTIVATIONS = {"ReLU": "relu", "Tanh": "tanh", "Sigmoid": "logistic"}
+_TORCH_IGNORED = frozenset({"Identity", "Flatten", "Dropout"})
+_Layers = list[tuple[Floats, Floats]]
+
+
+def read_mlp(model: Any, question: Question) -> FoundQuestion | Opaque:
+    """Read MLPClassifier: the raw score is the last layer before its sigmoid or softmax."""
+    refused = chances_only(model, question)
+    if refused is not None:
+        return refused
+    if question.against is not None and model.out_activation_ != "softmax":
+        return Opaque("MLPClassifier: probabilities of several labels are not additive")
+    single = model.coefs_[0].dtype == np.float32
+    layers = [
+        (np.asarray(weight, dtype=np.float64), np.asarray(bias, dtype=np.float64))
+        for weight, bias in zip(model.coefs_, model.intercepts_, strict=True)
+    ]
+    link = logistic(eps=EPS32 if single else EPS64)
+    return _network(layers, model.activation, link, question, as_floats)
+
+
+def read_torch(model: Any, question: Question) -> FoundQuestion | Opaque:
+    """Read torch.nn.Sequential of Linear layers: the raw score is the logit, or the difference of two outputs."""
+    modules = _flat(model)
+    names = [type(module).__name__ for module in modules]
+    if model.training and any(name == "Dropout" and module.p > 0 for name, module in zip(names, modules, strict=True)):
+        return Opaque("the torch module is in training mode and has dropout; call model.eval() first")
+    parts = [(name, module) for name, module in zip(names, modules, strict=True) if name not in _TORCH_IGNORED]
+    outputs = _outputs(parts)
+    if outputs is None:
+        return Opaque("torch: only Sequential modules that end in a Linear layer (and Sigmoid or LogSoftmax) are read")
+    last = parts[-1][0]
+    if last == "Softmax":
+        return Opaque("torch: a final Softmax is not read; let the module end in its Linear layer")
+    if last in ("Sigmoid", "LogSoftmax"):
+        if (last == "Sigmoid") != (outputs == 1):
+            return Opaque(f"torch: a final {last} over {outputs} outputs is not read")
+        parts = parts[:-1]
+    layers = _torch_layers(parts)
+    if isinstance(layers, Opaque):
+        return layers
+    if (question.against is None) == (outputs > 2):
+        return Opaque(f"torch: {outputs} outputs do not fit the question (two classes, or 'against')")
+    linear, activation = layers
+    single = "float32" in str(parts[-1][1].weight.dtype)
+    eps = EPS32 if single else EPS64
+    link = plain(label_at=0.0, eps=eps) if question.kind == "decision" else logistic(eps=eps)
+    return _network(linear, activation, link, question, as_float32_values if single else as_floats)
+
+
+def _network(
+    layers: _Layers, activation: str, link: Link, question: Question, prepare: Callable[[Any], Floats]
+) -> FoundQuestion:
+    weight, bias = layers[-1]
+    if weight.shape[1] == 1:
+        last = (question.sign * weight, question.sign * bias)
+    else:
+        first, second = question.pair
+        last = (weight[:, [first]] - weight[:, [second]], bias[[first]] - bias[[second]])
+    layers = [*layers[:-1], last]
+    cut, slack = link.cut(question)
+    tolerance = (1e-5 if link.eps == EPS32 else 1e-10) * (1.0 + _size(layers)) + slack
+    reading = Reading(cut, tolerance, prepare, all_columns(layers[0][0].shape[0]))
+    weights = tuple(np.ascontiguousarray(weight) for weight, _ in layers)
+    return FoundQuestion(Network(reading, weights, tuple(bias for _, bias in layers), activation), link)
+
+
+def _size(layers: _Layers) -> float:
+    """Largest output for inputs in [-1, 1] if no term cancelled another: the scale rounding errors live on."""
+    reach = np.ones(layers[0][0].shape[0])
+    for weight, bias in layers:
+        reach = reach @ np.abs(weight) + np.abs(bias)
+    return float(reach.max())
+
+
+def _flat(module: Any) -> list[Any]:
+    """Modules of nested Sequentials, in order."""
+    return [inner for child in module.children() for inner in (_flat(child) if _nested(child) else [child])]
+
+
+def _nested(module: Any) -> bool:
+    return type(module).__name__ == "Sequential"
+
+
+def _outputs(parts: Sequence[tuple[str, Any]]) -> int | None:
+    linear = [module for name, module in parts if name == "Linear"]
+    return int(linear[-1].out_features) if linear else None
+
+
+def _torch_layers(parts: Sequence[tuple[str, Any]]) -> tuple[_Layers, str] | Opaque:
+    """Weights and the one activation; Linear layers that follow each other directly become one."""
+    layers: _Layers = []
+    activations: set[str] = set()
+    after_linear = False
+    for name, module in parts:
+        if name == "Linear":
+            weight = module.weight.detach().cpu().numpy().astype(np.float64).T
+            bias = np.zeros(weight.shape[1])
+            if module.bias is not None:
+                bias = module.bias.detach().cpu().numpy().astype(np.float64)
+            if after_linear:
+                before, shift = layers.pop()
+                weight, bias = before @ weight, shift @ weight + bias
+            layers.append((weight, bias))
+        elif name in _TORCH_ACTIVATIONS and after_linear:
+            activations.add(_TORCH_ACTIVATIONS[name])
+        else:
+            return Opaque(f"torch: a {name} layer is not read here")
+        after_linear = name == "Linear"
+    if not after_linear:
+        return Opaque("torch: only Sequential modules that end in a Linear layer (and Sigmoid or LogSoftmax) are read")
+    if len(activations) > 1:
+        return Opaque(f"torch: activations differ between layers ({', '.join(sorted(activations))})")
+    return layers, activations.pop() if activations else "identity"

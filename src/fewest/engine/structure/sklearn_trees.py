@@ -1,0 +1,140 @@
+"""scikit-learn trees: single ones, forests, bags of them, gradient boosting and AdaBoost.
+
+They round the input to float32 and go left when ``x <= threshold`` (a float64).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from fewest.engine.structure._question import (
+    FoundQuestion,
+    Link,
+    Question,
+    all_columns,
+    chances_only,
+    logistic,
+    margin_link,
+    plain,
+)
+from fewest.engine.structure._trees import ModelTree, make_tree, stack, sum_tolerance
+from fewest.engine.structure.base import Floats, Opaque, Reading, as_float32_values
+
+TREES = frozenset({"DecisionTreeClassifier", "ExtraTreeClassifier"})
+FORESTS = frozenset({"RandomForestClassifier", "ExtraTreesClassifier"})
+
+
+def read_tree(model: Any, question: Question) -> FoundQuestion | Opaque:
+    """Read a single decision tree: the raw score is the leaf's share of the class."""
+    return _mean_of_leaves(model, [model], None, question)
+
+
+def read_forest(model: Any, question: Question) -> FoundQuestion | Opaque:
+    """Read a forest: the raw score is the mean of the leaves' shares."""
+    return _mean_of_leaves(model, model.estimators_, None, question)
+
+
+def read_bagging(model: Any, question: Question) -> FoundQuestion | Opaque:
+    """Read a bag of trees, each on its own columns."""
+    if not all(type(member).__name__ in TREES for member in model.estimators_):
+        return Opaque("BaggingClassifier: only bags of decision trees are read")
+    return _mean_of_leaves(model, model.estimators_, model.estimators_features_, question)
+
+
+def read_gradient_boosting(model: Any, question: Question) -> FoundQuestion | Opaque:
+    """Read GradientBoostingClassifier: log-odds (half of them for the exponential loss)."""
+    start = model.init_
+    constant = type(start).__name__ == "DummyClassifier" and start.strategy not in ("stratified", "uniform")
+    if not (isinstance(start, str) or constant):
+        return Opaque(f"GradientBoostingClassifier starts from {type(start).__name__}; only constant starts are read")
+    link = margin_link(model, question, logistic(2.0 if model.loss == "exponential" else 1.0))
+    if isinstance(link, Opaque):
+        return link
+    # The start is the same for every row; the library computes it from any row.
+    starts = model._raw_predict_init(np.zeros((1, model.n_features_in_), dtype=np.float32))[0]
+    parts = _signed_parts(question)
+    trees = [
+        _tree(estimator, sign * model.learning_rate * estimator.tree_.value[:, 0, 0])
+        for output, sign in parts
+        for estimator in model.estimators_[:, output]
+    ]
+    base = float(sum(sign * starts[output] for output, sign in parts))
+    return _boosted(trees, base, link, question, model.n_features_in_)
+
+
+def read_adaboost(model: Any, question: Question) -> FoundQuestion | Opaque:
+    """Read AdaBoost over trees: each tree votes for the class its leaf predicts."""
+    members = model.estimators_
+    if not all(type(member).__name__ in TREES for member in members):
+        return Opaque("AdaBoostClassifier: only boosted decision trees are read")
+    if not all(np.array_equal(member.classes_, model.classes_) for member in members):
+        return Opaque("AdaBoostClassifier: a member has not seen every class")
+    link = margin_link(model, question, logistic())
+    if isinstance(link, Opaque):
+        return link
+    weights = np.asarray(model.estimator_weights_, dtype=np.float64)[: len(members)]
+    weights = weights / float(np.sum(model.estimator_weights_))
+    count = len(model.classes_)
+    trees = []
+    for member, weight in zip(members, weights, strict=True):
+        voted = np.argmax(member.tree_.value[:, 0, :], axis=1)
+        # A vote gives w to its class and -w/(K-1) to the others; with two classes the library adds both columns.
+        votes = np.where(voted[:, None] == np.arange(count), 1.0, -1.0 / (count - 1))
+        first, second = question.pair
+        trees.append(_tree(member, weight * (votes[:, first] - votes[:, second])))
+    return _boosted(trees, 0.0, link, question, model.n_features_in_)
+
+
+def _signed_parts(question: Question) -> list[tuple[int, float]]:
+    """Outputs of a booster that make up the raw score, with their signs."""
+    if question.against is None:
+        return [(0, question.sign)]
+    return [(question.positive, 1.0), (question.against, -1.0)]
+
+
+def _boosted(trees: list[ModelTree], base: float, link: Link, question: Question, columns: int) -> FoundQuestion:
+    cut, slack = link.cut(question)
+    reading = Reading(cut, sum_tolerance(trees, base) + slack, as_float32_values, all_columns(columns))
+    return FoundQuestion(stack(trees, base, reading), link)
+
+
+def _mean_of_leaves(model: Any, members: Any, features: Any, question: Question) -> FoundQuestion | Opaque:
+    refused = chances_only(model, question)
+    if refused is not None:
+        return refused
+    if getattr(model, "n_outputs_", 1) != 1:
+        return Opaque(f"{type(model).__name__} has several outputs")
+    trees = []
+    for number, member in enumerate(members):
+        shares = _shares(member, len(model.classes_))
+        value = shares[:, question.positive]
+        if question.against is not None:
+            value = value - shares[:, question.against]
+        trees.append(_tree(member, value / len(members), None if features is None else features[number]))
+    link = plain()
+    cut, slack = link.cut(question)
+    reading = Reading(cut, sum_tolerance(trees, 0.0) + slack, as_float32_values, all_columns(model.n_features_in_))
+    return FoundQuestion(stack(trees, 0.0, reading), link)
+
+
+def _shares(member: Any, count: int) -> Floats:
+    """Class shares of every node (nodes, count), classes a bagged member never saw at zero."""
+    value = member.tree_.value[:, 0, :]
+    if value.shape[1] == count:
+        return np.asarray(value)
+    shares = np.zeros((len(value), count))
+    shares[:, np.asarray(member.classes_, dtype=np.intp)] = value
+    return shares
+
+
+def _tree(estimator: Any, value: Floats, features: Any = None) -> ModelTree:
+    inside = estimator.tree_
+    column = inside.feature
+    if features is not None:
+        column = np.where(column >= 0, np.asarray(features)[np.maximum(column, 0)], -1)
+    column = np.where(inside.children_left < 0, -1, column)
+    return make_tree(
+        column, inside.threshold, inside.children_left, inside.children_right, inside.missing_go_to_left, value
+    )

@@ -1,0 +1,1 @@
+"""The paper's tables and figures, the methods it is compared with, and the benchmarks."""

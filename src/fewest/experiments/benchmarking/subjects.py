@@ -1,0 +1,121 @@
+"""The paper's models on the paper's data, fitted once per run: pipelines on raw frames, one split, seed 0."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from fewest import references
+from fewest.decision import Decision
+from fewest.engine.model_reading import ModelReading
+from fewest.engine.points import CasePairs, Task, _set_up
+from fewest.engine.search import Budget, Problem
+from fewest.engine.structure import Opaque
+from fewest.engine.structure.base import Structure
+from fewest.experiments.paper import models
+from fewest.experiments.paper.data import Rows, data_folder, load_split
+from fewest.explainer import Explainer
+from fewest.references.base import References
+from fewest.tables.closeness import Distances
+
+__all__ = ["PAPER", "Subject", "data_folder", "estimator", "load", "subject"]
+
+PAPER = ("compas", "german", "adult", "headline", "fico")
+
+
+@lru_cache(maxsize=8)
+def load(name: str) -> Rows:
+    """Train and test rows of the first split."""
+    return load_split(name, 0)
+
+
+def estimator(kind: str, name: str = "") -> Any:
+    """An unfitted model by its short name."""
+    from sklearn import calibration, ensemble, naive_bayes, neighbors, svm
+
+    if kind.upper() in models.MODELS:
+        return models.estimator(kind.upper(), name)
+    if kind == "xgboost":
+        from xgboost import XGBClassifier
+
+        return XGBClassifier(n_estimators=200, max_depth=6, n_jobs=1, random_state=42)
+    if kind == "lightgbm":
+        from lightgbm import LGBMClassifier
+
+        return LGBMClassifier(n_estimators=200, num_leaves=31, n_jobs=1, random_state=42, verbose=-1)
+    return {
+        "histgb": lambda: ensemble.HistGradientBoostingClassifier(max_iter=200, random_state=42),
+        "forest8": lambda: ensemble.RandomForestClassifier(100, max_depth=8, random_state=42),
+        "forest": lambda: ensemble.RandomForestClassifier(100, random_state=42),
+        "neighbours": lambda: neighbors.KNeighborsClassifier(25),
+        "bayes": lambda: naive_bayes.GaussianNB(var_smoothing=1e-3),
+        "kernel": lambda: calibration.CalibratedClassifierCV(svm.SVC(), cv=2),
+    }[kind]()
+
+
+@dataclass(frozen=True)
+class Subject:
+    """A fitted pipeline, its references, and the test rows it decides against."""
+
+    decision: Decision
+    references: References
+    cases: pd.DataFrame
+
+    def explainer(self, **options: Any) -> Explainer:
+        """An explainer on one thread."""
+        return Explainer(self.decision, self.references, threads=1, **options)
+
+    def inside(self) -> ModelReading:
+        """What was read of the model."""
+        return self.explainer().look_inside(self.cases)
+
+    def prepared(self) -> tuple[Any, npt.NDArray[Any], npt.NDArray[Any]]:
+        """The final model, its input for the cases, and for the reference, as dense arrays."""
+        encoding = self.inside().encoding
+        rows, goal = (encoding.transform(frame) for frame in (self.cases, self.references.frame))
+        dense = [part.toarray() if hasattr(part, "toarray") else np.asarray(part) for part in (rows, goal)]
+        return encoding.final, dense[0], dense[1]
+
+    def problem(self, **options: Any) -> tuple[Structure, Problem]:
+        """The search problem of the cases."""
+        explainer = self.explainer(**options)
+        inside = explainer.look_inside(self.cases)
+        if isinstance(inside.structure, Opaque):
+            raise TypeError(f"not read: {inside.structure.reason}")
+        task = Task(
+            self.decision, self.references, explainer.constraints, explainer._units, explainer._cost, inside,
+            inside.goals(self.references.frame), 1, 1_000_000, 20_000, 1e-9, float("inf"), 0, 1,
+        )  # fmt: skip
+        far = Distances.read(task.schema, self.cases, self.references.frame)
+        goal_of = self.references.candidates(self.cases, far)[:, 0]
+        towards = CasePairs(self.cases, far, np.arange(len(self.cases)), goal_of)
+        prepared = inside.prepare(inside.encoding.transform(self.cases))
+        problem = _set_up(task, towards, np.full(len(self.cases), np.inf), prepared).problem
+        return inside.structure, replace(problem, budget=Budget())
+
+
+@lru_cache(maxsize=64)
+def subject(name: str, kind: str) -> Subject:
+    """A model fitted on a dataset; the median is used where the mean reference is itself decided positive."""
+    from sklearn.compose import make_column_transformer
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import OneHotEncoder, StandardScaler
+
+    X_train, X_test, y_train, _ = load(name)
+    text = [c for c in X_train if not pd.api.types.is_numeric_dtype(X_train[c].dtype)]
+    numbers = [c for c in X_train if c not in text]
+    encoder = make_column_transformer(
+        (StandardScaler(), numbers), (OneHotEncoder(handle_unknown="ignore", sparse_output=False), text)
+    )
+    model = make_pipeline(encoder, estimator(kind, name)).fit(X_train, y_train)
+    decision = Decision(model, positive=1)
+    refs = references.single(decision, X_train, y_train, on_positive="allow")
+    if name == "fico" or refs.score[0] >= decision.cut:
+        refs = references.single(decision, X_train, y_train, centre="median", on_positive="allow")
+    cases = X_test[decision.verdicts(refs.schema.conform(X_test, unseen="allow")).positive]
+    return Subject(decision, refs, refs.schema.conform(cases, unseen="allow"))

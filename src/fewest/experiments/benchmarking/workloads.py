@@ -1,0 +1,306 @@
+"""The workloads of the speed table, each a function that gives rows."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from fewest import references
+from fewest.constraints import Constraints, Immutable
+from fewest.engine.search import Outcome, choose
+from fewest.experiments.benchmarking import subjects
+from fewest.experiments.benchmarking.measure import Row, at_least, at_most, cpu, skipped
+from fewest.experiments.benchmarking.plain_bfs import plain_bfs
+
+BFS_CAP = 20_000
+
+
+def paper_data(names: tuple[str, ...]) -> tuple[str, ...]:
+    """Those of the datasets that can be read here."""
+    return tuple(name for name in names if name == "german" or subjects.data_folder() is not None)
+
+
+def needs_data(name: str, target: str) -> Row:
+    """The row of a workload whose data are not here."""
+    return skipped(name, target, "the paper's data are not here: set FEWEST_DATA to their folder")
+
+
+def _ratio_to_predict(name: str, kind: str) -> tuple[float, str]:
+    """CPU of the search over CPU of the final model's predict_proba, same rows, both on one thread."""
+    subject = subjects.subject(name, kind)
+    structure, problem = subject.problem()
+    final, rows, _ = subject.prepared()
+    search = cpu(lambda: choose.solve(structure, problem, _no_model, 0.0, 1))
+    predict = cpu(lambda: final.predict_proba(rows))
+    found = choose.solve(structure, problem, _no_model, 0.0, 1)
+    size = found.cost[found.outcome == Outcome.FOUND]
+    proved = float((found.outcome != Outcome.STOPPED).mean())
+    whole = cpu(partial(subject.decision.model.predict_proba, subject.cases))
+    detail = (
+        f"{1e6 * search / problem.n_cubes:.2f} us/query against {1e6 * predict / len(rows):.2f} us/row "
+        f"({search / whole:.2g} x the whole pipeline), "
+        f"n {len(rows)}, mean SEV {size.mean():.2f}, largest {size.max():.0f}, "
+        f"unreachable {(found.outcome == Outcome.NONE).mean():.1%}, proved {proved:.1%}"
+    )
+    return search / predict, detail
+
+
+def _no_model(cubes: Any, moved: Any) -> Any:
+    raise AssertionError("a structured search does not ask the model")
+
+
+def linear_search() -> Iterator[Row]:
+    """Additive search against predict_proba."""
+    for name in subjects.PAPER:
+        title = f"LR search, {name}"
+        if name not in paper_data(subjects.PAPER):
+            yield needs_data(title, "<= 4")
+            continue
+        ratio, detail = _ratio_to_predict(name, "l2lr")
+        yield at_most(title, ratio, 4, "x predict_proba", detail)
+
+
+def linear_million(rows: int = 1_000_000) -> Iterator[Row]:
+    """A million mixed rows end to end, in a process of its own so that its memory can be read."""
+    script = f"from fewest.experiments.benchmarking.million import main; main({rows})"
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    result = json.loads(done.stdout.strip().splitlines()[-1])
+    detail = (
+        f"explain {result['explain']:.1f} s, predict_proba {result['predict']:.1f} s CPU, {result['positive']} cases"
+    )
+    yield at_most(f"LR {rows:,} x 25 end to end", result["explain"] / result["predict"], 10, "x predict_proba", detail)
+    yield at_most(f"LR {rows:,} x 25 memory", result["gigabytes"], 2, "GB", "peak of the whole process")
+
+
+def boosted_search() -> Iterator[Row]:
+    """Gradient boosting 200 x 3: search and end to end."""
+    for name in ("compas", "adult", "headline", "fico"):
+        if name not in paper_data(subjects.PAPER):
+            yield needs_data(f"GBDT 200x3 search, {name}", "<= 8")
+            continue
+        ratio, detail = _ratio_to_predict(name, "gbdt")
+        yield at_most(f"GBDT 200x3 search, {name}", ratio, 8, "x predict_proba", detail)
+        subject = subjects.subject(name, "gbdt")
+        explainer = subject.explainer(unseen="allow")
+        explainer.explain(subject.cases.iloc[:50])
+        whole = cpu(partial(explainer.explain, subject.cases))
+        predict = cpu(partial(subject.decision.model.predict_proba, subject.cases))
+        detail = f"{1e6 * whole / len(subject.cases):.1f} us/case"
+        yield at_most(f"GBDT 200x3 end to end, {name}", whole / predict, 40, "x predict_proba", detail)
+
+
+def other_boosters() -> Iterator[Row]:
+    """HistGradientBoosting, XGBoost, LightGBM on FICO."""
+    for kind in ("histgb", "xgboost", "lightgbm"):
+        title = f"{kind} 200 trees search, fico"
+        if subjects.data_folder() is None:
+            yield needs_data(title, "<= 30")
+            continue
+        ratio, detail = _ratio_to_predict("fico", kind)
+        yield at_most(title, ratio, 30, "x predict_proba", detail)
+
+
+def _throughput(name: str, kind: str) -> tuple[float, float, str]:
+    """Queries per core-second, share proved."""
+    subject = subjects.subject(name, kind)
+    structure, problem = subject.problem()
+    choose.solve(structure, problem.take(np.arange(min(8, problem.n_cubes))), _no_model, 0.0, 1)
+    seconds = cpu(lambda: choose.solve(structure, problem, _no_model, 0.0, 1), repeats=3)
+    found = choose.solve(structure, problem, _no_model, 0.0, 1)
+    size = found.cost[found.outcome == Outcome.FOUND]
+    proved = float((found.outcome != Outcome.STOPPED).mean())
+    detail = (
+        f"n {problem.n_cubes}, mean SEV {size.mean():.2f}, largest {size.max():.0f}, "
+        f"unreachable {(found.outcome == Outcome.NONE).mean():.1%}, proved {proved:.1%}"
+    )
+    return problem.n_cubes / seconds, proved, detail
+
+
+def forests() -> Iterator[Row]:
+    """Random forests on FICO."""
+    for kind, title, target in (("forest8", "depth 8", 800), ("forest", "full depth", 500)):
+        title = f"random forest 100 x {title}, fico"
+        if subjects.data_folder() is None:
+            yield needs_data(title, f">= {target}")
+            continue
+        rate, _, detail = _throughput("fico", kind)
+        yield at_least(title, rate, target, "queries per core-second", detail)
+
+
+def networks() -> Iterator[Row]:
+    """MLP 128-128 on the paper's data, all proved."""
+    for name in subjects.PAPER:
+        title = f"MLP 128-128, {name}"
+        if name not in paper_data(subjects.PAPER):
+            yield needs_data(title, ">= 1000")
+            continue
+        rate, proved, detail = _throughput(name, "mlp")
+        yield at_least(title, rate, 1000, "queries per core-second", detail)
+        yield at_least(f"{title}, proved", proved, 1, "share")
+
+
+def against_plain_bfs() -> Iterator[Row]:
+    """Our search against one predict_proba per vertex, capped and extrapolated by the vertices it would still need.
+
+    FICO is explained with the mean reference, which the model itself decides against: there the plain search walks
+    whole hypercubes.
+    """
+    for name, sample, target in (("compas", 200, 400), ("adult", 60, 600), ("fico", 30, 1e6)):
+        title = f"GBDT against plain BFS, {name}"
+        if subjects.data_folder() is None:
+            yield needs_data(title, f">= {target:g}")
+            continue
+        subject = subjects.subject(name, "gbdt")
+        if name == "fico":
+            X_train, _, y_train, _ = subjects.load(name)
+            mean = references.single(subject.decision, X_train, y_train, on_positive="allow")
+            subject = subjects.Subject(subject.decision, mean, subject.cases)
+        structure, problem = subject.problem()
+        found = choose.solve(structure, problem, _no_model, 0.0, 1)
+        ours = cpu(lambda s=structure, p=problem: choose.solve(s, p, _no_model, 0.0, 1), repeats=3)  # type: ignore[misc]
+        sizes = np.where(found.outcome == Outcome.FOUND, found.cost, np.inf)
+        own, encoded, detail = _plain_seconds(subject, sizes, sample)
+        ours /= problem.n_cubes
+        detail = f"ours {1e6 * ours:.3g} us/query; {detail}; {encoded / ours:.3g} x on rows that are encoded already"
+        yield at_least(title, own / ours, target, "x faster", detail)
+
+
+def _plain_seconds(subject: subjects.Subject, sizes: Any, sample: int) -> tuple[float, float, str]:
+    """CPU per query of the plain search: on the user's model (raw row in), on encoded rows, and how it was found.
+
+    A query on which the plain search reaches the cap is charged the vertices it would have walked: all smaller sets
+    and half of its own level, or all sets there are where nothing is reachable.
+    """
+    from math import comb
+
+    final, rows, goal = subject.prepared()
+    feature_of = subject.inside().encoding.feature_of
+    assert feature_of is not None
+    p = len(np.unique(feature_of))
+    chosen = np.random.default_rng(0).choice(len(rows), min(sample, len(rows)), replace=False)
+    vertices = 0.0
+    for cube in chosen:
+        size, seen = plain_bfs(final, rows[cube], goal[0], feature_of, BFS_CAP)
+        vertices += seen
+        if size is None:
+            need = int(min(sizes[cube], p + 1))
+            walk = sum(comb(p, k) for k in range(1, min(need, p + 1))) + (comb(p, need) / 2 if need <= p else 0)
+            vertices += max(0.0, walk - seen)
+    vertices /= len(chosen)
+    per_raw = cpu(lambda: subject.decision.model.predict_proba(subject.cases.iloc[:1]))
+    per_encoded = cpu(lambda: final.predict_proba(rows[:1]))
+    detail = f"plain {vertices:.3g} vertices/query at {1e3 * per_raw:.2f} ms, mean of {len(chosen)} queries"
+    return vertices * per_raw, vertices * per_encoded, detail
+
+
+def opaque_models() -> Iterator[Row]:
+    """Models whose inside is not read: batched levels against one predict per vertex."""
+    for kind, name in (("bayes", "adult"), ("gbdt", "adult"), ("kernel", "compas"), ("neighbours", "compas")):
+        title = f"{kind} as a closed box against plain BFS, {name}"
+        if name not in paper_data((name,)):
+            yield needs_data(title, ">= 50")
+            continue
+        subject = subjects.subject(name, kind)
+        explainer = subject.explainer(unseen="allow", structure="opaque" if kind == "gbdt" else "auto")
+        out = explainer.explain(subject.cases)
+        ours = cpu(partial(explainer.explain, subject.cases), repeats=3) / len(subject.cases)
+        sizes = np.where(out.answers.status == 0, out.answers.cost, out.answers.lower)
+        own, encoded, detail = _plain_seconds(subject, sizes, 40)
+        counts = {status: count for status, count in out.counts().items() if count}
+        detail += f"; ours {1e3 * ours:.3g} ms/case end to end; {encoded / ours:.3g} x on encoded rows; {counts}"
+        yield at_least(title, own / ours, 50, "x faster", detail)
+        bounded = float((out.answers.lower >= 1).mean())
+        yield at_least(f"{kind}, {name}: always a lower bound", bounded, 1, "share")
+
+
+def variants() -> Iterator[Row]:
+    """All minimal sets, ten references, costs and immutables against the plain search."""
+    targets = {"all minimal sets": 4, "10 references": 10, "costs": 6, "immutables": 1.5}
+    if subjects.data_folder() is None:
+        for name, target in targets.items():
+            yield needs_data(f"{name} against plain", f"<= {target:g}")
+        return
+    subject = subjects.subject("fico", "gbdt")
+    structure, problem = subject.problem()
+    plain = cpu(lambda: choose.solve(structure, problem, _no_model, 0.0, 1))
+
+    def ratio(changed: Any) -> float:
+        return cpu(lambda: choose.solve(structure, changed, _no_model, 0.0, 1)) / plain
+
+    yield at_most("all minimal sets against plain", ratio(_replace(problem, all_sets=1000)), 4, "x")
+    weights = {name: 1.0 + (k % 4) for k, name in enumerate(subject.references.schema.names)}
+    _, weighted = subject.problem(weights=weights)
+    yield at_most("costs against plain", ratio(weighted), 6, "x")
+    held = Constraints(*(Immutable(name) for name in subject.references.schema.names[:3]))
+    _, immutable = subject.problem(constraints=held)
+    yield at_most("immutables against plain", ratio(immutable), 1.5, "x")
+    yield at_most("10 references against plain", _ten_references(subject), 10, "x", "end to end, sparsest of ten")
+
+
+def _replace(problem: Any, **changes: Any) -> Any:
+    from dataclasses import replace
+
+    return replace(problem, **changes)
+
+
+def _ten_references(subject: subjects.Subject) -> float:
+    """End to end with ten accepted test rows as references against one of them."""
+    _, X_test, _, _ = subjects.load("fico")
+    schema = subject.references.schema
+    accepted = schema.conform(X_test)[~subject.decision.verdicts(schema.conform(X_test)).positive].iloc[:10]
+    explainers = [
+        subject.explainer().with_(
+            references=references.supplied(subject.decision, accepted.iloc[:k], schema=schema, assignment="sparsest")
+        )
+        for k in (1, 10)
+    ]
+    one, ten = (cpu(partial(explainer.explain, subject.cases), repeats=3) for explainer in explainers)
+    return ten / one
+
+
+def first_call() -> Iterator[Row]:
+    """Import, first explain with an empty kernel cache, and later ones, each in a fresh process."""
+    script = "import time; a = time.process_time(); import fewest; print(time.process_time() - a)"
+    _fresh(script, {})
+    yield at_most("import fewest", min(float(_fresh(script, {})) for _ in range(3)), 1.5, "s CPU")
+    explain = (
+        "import time, warnings; import fewest.experiments.benchmarking.subjects as s; one = s.subject('german', KIND);"
+        "a = time.perf_counter(); one.explainer(unseen='allow').explain(one.cases); print(time.perf_counter() - a)"
+    )
+    with tempfile.TemporaryDirectory() as cache:
+        for kind in ("l2lr", "gbdt", "mlp"):
+            code = explain.replace("KIND", repr(kind))
+            cold = float(_fresh(code, {"NUMBA_CACHE_DIR": cache}))
+            warm = float(_fresh(code, {"NUMBA_CACHE_DIR": cache}))
+            yield at_most(f"first explain after install, {kind}", cold, 20, "s")
+            yield at_most(f"first explain in a new process, {kind}", warm, 1, "s")
+
+
+def _fresh(script: str, environment: dict[str, str]) -> str:
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True, env={**os.environ, **environment}
+    )
+    return done.stdout.strip().splitlines()[-1]
+
+
+WORKLOADS: dict[str, Callable[[], Iterator[Row]]] = {
+    "linear": linear_search,
+    "million": linear_million,
+    "boosted": boosted_search,
+    "boosters": other_boosters,
+    "forests": forests,
+    "networks": networks,
+    "bfs": against_plain_bfs,
+    "opaque": opaque_models,
+    "variants": variants,
+    "first": first_call,
+}
+QUICK = ("linear", "opaque", "first")

@@ -1,0 +1,85 @@
+"""The paper's tables, one module each: measured here, split by split, with the printed figures beside them.
+
+``find("trees")`` gives a table, `run` measures it, `summarise` compares; ``fewest paper table trees`` does all three.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from pathlib import Path
+
+from fewest.errors import UsageError
+from fewest.experiments.paper.base import Printed, Record, Table, TableColumn, Unit
+from fewest.experiments.paper.data import Rows, data_folder, load_split
+from fewest.experiments.paper.runner import run
+from fewest.experiments.paper.store import FileStore, Store
+from fewest.experiments.paper.summary import as_dict, as_markdown, as_text, summarise
+
+__all__ = [
+    "FileStore",
+    "Printed",
+    "Record",
+    "Rows",
+    "Store",
+    "Table",
+    "TableColumn",
+    "Unit",
+    "as_dict",
+    "as_markdown",
+    "as_text",
+    "data_folder",
+    "find",
+    "load_split",
+    "names",
+    "run",
+    "summarise",
+]
+
+# Name -> module and class; a module is loaded when its table is asked for.
+_TABLES = {
+    "sev1": ("points", "Sev1Table"),
+    "sevc": ("points", "SevClusterTable"),
+    "sevcf": ("points", "SevFlexibleTable"),
+    "trees": ("trees", "TreesTable"),
+    "allopt1": ("allopt", "AllOpt1Table"),
+    "alloptc": ("allopt", "AllOptClusterTable"),
+    "expo": ("expo", "ExpoTable"),
+    "sizes": ("sizes", "SizesTable"),
+    "sensitivity": ("sensitivity", "SensitivityTable"),
+    "counterfactuals": ("counterfactuals", "CounterfactualsTable"),
+}
+
+
+def names() -> tuple[str, ...]:
+    """Names that `find` knows.
+
+    Examples
+    --------
+    >>> "trees" in names()
+    True
+    """
+    return tuple(_TABLES)
+
+
+def find(name: str, folder: str | Path | None = None, quick: bool = False) -> Table:
+    """A table by name.
+
+    Parameters
+    ----------
+    name : str
+        One of `names()`.
+    folder : path, optional
+        Where the paper's data are; default: FEWEST_DATA.
+    quick : bool
+        Smaller tables and settings, to see that everything runs.
+
+    Examples
+    --------
+    >>> find("trees").title
+    'The model performance with different tree-based methods'
+    """
+    if name not in _TABLES:
+        raise UsageError(f'there is no table "{name}"', do=f"choose from {', '.join(_TABLES)}")
+    module, kind = _TABLES[name]
+    table: Table = getattr(import_module(f"{__name__}.{module}"), kind)(folder=folder, quick=quick)
+    return table

@@ -1,0 +1,276 @@
+"""Every table and every figure of the paper in one run: what is finished is kept, what cannot be made is said."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from importlib import import_module
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from fewest.errors import DataError, FewestError, MissingExtraError, UsageError
+from fewest.experiments import paper
+from fewest.experiments.paper import figures
+from fewest.experiments.paper.base import Record, Table, Tell, Unit, silent
+from fewest.experiments.paper.data import checksum
+from fewest.experiments.paper.figures.base import Drawing, Figure
+from fewest.experiments.paper.guard import Sieve, guarded
+from fewest.experiments.paper.runner import run
+from fewest.experiments.paper.store import FileStore
+from fewest.experiments.paper.summary import TableLine, as_dict, as_markdown, summarise
+from fewest.tables.files import write_text
+
+SPLITS, QUICK_SPLITS = 10, 1
+# A hundred thousand rows: a split of Diabetes takes as long as ten of most others, and its spread is a tenth of theirs.
+FEWER_SPLITS = {"diabetes": 3}
+# ExpO samples neighbours of every row in every step, and is a yardstick: few splits show the ratio.
+FEWER_IN_TABLE = {"expo": {"compas": 3, "fico": 3, "german": 3, "adult": 1, "diabetes": 1, "headline": 1}}
+PICTURES = "figures"
+EXAMPLES = "fewest.experiments.paper.examples"
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What is to be made, and where.
+
+    Parameters
+    ----------
+    out : path
+        Folder; a run that was stopped goes on from what is there.
+    datasets : sequence of str, optional
+        Default: all that are here.
+    splits : int, optional
+        For every dataset. Default: 10, but 3 for Diabetes, and 3 or 1 for ExpO; 1 when quick.
+    quick : bool
+    folder : path, optional
+        Where the paper's data are; default: FEWEST_DATA.
+    jobs : int
+        Splits measured at a time.
+
+    Examples
+    --------
+    >>> Plan("run").splits_of("german"), Plan("run").splits_of("diabetes"), Plan("run", quick=True).splits_of("german")
+    (10, 3, 1)
+    """
+
+    out: str | Path
+    datasets: Sequence[str] | None = None
+    splits: int | None = None
+    quick: bool = False
+    folder: str | Path | None = None
+    jobs: int = 1
+
+    def splits_of(self, dataset: str, table: str = "") -> int:
+        """How many splits of a dataset are measured."""
+        if self.splits or self.quick:
+            return self.splits or QUICK_SPLITS
+        return FEWER_IN_TABLE.get(table, FEWER_SPLITS).get(dataset, SPLITS)
+
+    def stem(self, name: str) -> str:
+        """Name of a result's files, without the ending."""
+        return f"{name}-quick" if self.quick else name
+
+
+class Measured(NamedTuple):
+    """A table with what was measured of it."""
+
+    table: Table
+    lines: list[TableLine]
+
+
+class DrawnFigure(NamedTuple):
+    """A figure, its numbers, and the stem of its files in the folder of figures."""
+
+    figure: Figure
+    drawing: Drawing
+    stem: str
+
+
+class ShownPage(NamedTuple):
+    """Explanations of single cases of a dataset, as text."""
+
+    dataset: str
+    text: str
+    stem: str
+
+
+@dataclass
+class Results:
+    """What a run has made so far.
+
+    Attributes
+    ----------
+    tables, drawn, shown : list
+        Tables, figures, and single cases.
+    left_out : list of (what, why)
+        What could not be made here, and needs nothing but an extra or a file.
+    failed : list of (what, error)
+        What broke.
+
+    Examples
+    --------
+    >>> Results().exit_code, Results(failed=[("trees", DataError("no rows"))]).exit_code
+    (0, 3)
+    """
+
+    tables: list[Measured] = field(default_factory=list)
+    drawn: list[DrawnFigure] = field(default_factory=list)
+    shown: list[ShownPage] = field(default_factory=list)
+    left_out: list[tuple[str, str]] = field(default_factory=list)
+    failed: list[tuple[str, Exception]] = field(default_factory=list)
+
+    @property
+    def exit_code(self) -> int:
+        """0, or that of the first error."""
+        return 0 if not self.failed else int(getattr(self.failed[0][1], "exit_code", FewestError.exit_code))
+
+
+def everything(plan: Plan, tell: Tell = silent, after_each: Callable[[Results], object] | None = None) -> Results:
+    """Measure every table, draw every figure.
+
+    Tables that are stored together are measured once. What needs a package that is not installed is left out; a unit
+    that breaks is left open, and everything else is still done.
+
+    Parameters
+    ----------
+    plan : Plan
+    tell : callable
+        Called with a line of text now and then.
+    after_each : callable, optional
+        Called with the results after each table and figure.
+
+    Examples
+    --------
+    >>> everything(Plan("run", datasets=["atlantis"]))
+    Traceback (most recent call last):
+    fewest.errors.UsageError: no table and no figure has a dataset "atlantis"
+      Try: choose from ...
+    """
+    try:
+        Path(plan.out).mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise UsageError(f"--out {plan.out}: this is no place for a folder", do="name another one") from error
+    results = Results()
+    work = PaperRun(plan, _datasets(plan, results), results, tell)
+    steps: list[tuple[str, Callable[[], None]]] = [
+        *((f"table {name}", partial(work.table, name)) for name in paper.names()),
+        *((f"figure {name}", partial(work.figure, name)) for name in figures.names()),
+    ]
+    if find_spec(EXAMPLES) is not None:
+        steps += [(f"cases of {name}", partial(work.cases, name)) for name in work.datasets]
+    for number, (what, step) in enumerate(steps, start=1):
+        tell(f"{what} ({number} of {len(steps)})")
+        _tried(what, step, results, tell)
+        if after_each is not None:
+            after_each(results)
+    return results
+
+
+def _tried(what: str, step: Callable[[], None], results: Results, tell: Tell) -> None:
+    """Take a step; say why where it cannot be taken."""
+    try:
+        step()
+    except MissingExtraError as error:
+        results.left_out.append((what, str(error).replace("\n  Try: ", ": ")))
+        tell(f"{what} is left out: {results.left_out[-1][1]}")
+    except Exception as error:
+        results.failed.append((what, error))
+        tell(f"{what} failed: {type(error).__name__}: {error}")
+
+
+def _datasets(plan: Plan, results: Results) -> list[str]:
+    """Datasets asked for, or all that are here; the others are said."""
+    known = list(dict.fromkeys(name for table in paper.names() for name in paper.find(table).datasets))
+    known += [name for figure in figures.names() for name in figures.find(figure).datasets if name not in known]
+    for name in plan.datasets or ():
+        if name not in known:
+            raise UsageError(f'no table and no figure has a dataset "{name}"', do=f"choose from {', '.join(known)}")
+        checksum(name, plan.folder)  # what was asked for and is not here is an error, not something to leave out
+    if plan.datasets is not None:
+        return list(dict.fromkeys(plan.datasets))
+    here = []
+    for name in known:
+        try:
+            checksum(name, plan.folder)
+            here.append(name)
+        except DataError as error:
+            results.left_out.append((f"dataset {name}", str(error).replace("\n  Try: ", ": ")))
+    return here
+
+
+@dataclass
+class PaperRun:
+    """The steps of a run, and what later ones need of earlier ones."""
+
+    plan: Plan
+    datasets: list[str]
+    results: Results
+    tell: Tell
+    records: dict[str, list[Record]] = field(default_factory=dict)
+    failed: dict[str, dict[Unit, Exception]] = field(default_factory=dict)
+
+    def table(self, name: str) -> None:
+        """Measure one table and write it."""
+        plan, table = self.plan, paper.find(name, self.plan.folder, self.plan.quick)
+        chosen = [dataset for dataset in self.datasets if dataset in table.datasets]
+        if not chosen:
+            self._leave_out(f"table {name}", f"it is measured on {', '.join(table.datasets)} only")
+            return
+        # Tables that are stored together also break together: what failed once is not tried again in this run.
+        failed = self.failed.setdefault(table.stored_as, {})
+        before = set(failed)
+        store = Sieve(FileStore(plan.out, plan.stem(table.stored_as)), failed, self.tell)
+        splits = {dataset: plan.splits_of(dataset, name) for dataset in chosen}
+        found = run(guarded(table), chosen, splits, store, jobs=plan.jobs, tell=self.tell)
+        self.records[name] = found
+        self.results.failed += [(f"table {name}, {u}", error) for u, error in failed.items() if u not in before]
+        if found:
+            self.results.tables.append(Measured(table, write_table(table, found, plan.out)))
+
+    def figure(self, name: str) -> None:
+        """Draw one figure and write it; always anew, because that takes seconds."""
+        plan, figure = self.plan, figures.find(name, self.plan.folder, self.plan.quick)
+        chosen = [dataset for dataset in self.datasets if dataset in figure.datasets]
+        if figure.tables and not any(self.records.get(table) for table in figure.tables):
+            self._leave_out(f"figure {name}", f"it shows {', '.join(figure.tables)}, which were not measured")
+        elif not chosen:
+            self._leave_out(f"figure {name}", f"it is drawn for {', '.join(figure.datasets)} only")
+        else:
+            drawing = figures.draw(figure, chosen, self.records, self.tell)
+            figures.save(drawing, Path(plan.out) / PICTURES, plan.stem(name))
+            self.results.drawn.append(DrawnFigure(figure, drawing, plan.stem(name)))
+
+    def cases(self, dataset: str) -> None:
+        """Explain single cases of a dataset and write them."""
+        made: Any = import_module(EXAMPLES).examples(dataset, self.plan.folder, self.plan.quick)
+        stem = self.plan.stem(f"examples-{dataset}")
+        write_text(Path(self.plan.out) / f"{stem}.md", made.as_markdown())
+        document = json.dumps(made.as_dict(), indent=1, allow_nan=False, ensure_ascii=False)
+        write_text(Path(self.plan.out) / f"{stem}.json", document + "\n")
+        self.results.shown.append(ShownPage(dataset, made.text(), stem))
+
+    def _leave_out(self, what: str, why: str) -> None:
+        self.results.left_out.append((what, why))
+        self.tell(f"{what} is left out: {why}")
+
+
+def write_table(table: Table, records: Sequence[Record], out: str | Path) -> list[TableLine]:
+    """Write a table's ``.json`` and ``.md`` into a folder; returns its lines.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> folder = Path(tempfile.mkdtemp())
+    >>> lines = write_table(paper.find("trees"), [Record("german", "CART", {"sev_t": 1.0})], folder)
+    >>> sorted(path.name for path in folder.iterdir())
+    ['trees.json', 'trees.md']
+    """
+    lines = summarise(table, records)
+    stem = f"{table.name}-quick" if table.quick else table.name
+    document = json.dumps(as_dict(table, lines), indent=1, allow_nan=False, ensure_ascii=False)
+    write_text(Path(out) / f"{stem}.json", document + "\n")
+    write_text(Path(out) / f"{stem}.md", as_markdown(table, lines))
+    return lines

@@ -1,0 +1,243 @@
+"""A figure of the paper: what it shows, how it is drawn and saved, and the numbers behind it."""
+
+from __future__ import annotations
+
+import io
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar, NamedTuple, Protocol
+
+import pandas as pd
+
+from fewest.errors import MissingExtraError, UsageError
+from fewest.experiments.paper.base import Record, Tell, silent
+from fewest.experiments.paper.models import CLUSTERS
+from fewest.tables.files import write_text
+
+Records = Mapping[str, Sequence[Record]]
+
+STYLE = {
+    "font.size": 9.0,
+    "axes.titlesize": 9.0,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "svg.hashsalt": "fewest",  # otherwise the names inside the file are drawn at random
+}
+WIDTH, HEIGHT = 3.9, 3.2  # inches of a panel
+ACROSS = 3
+ENTRY = 1.5  # inches of an entry of the legend
+
+
+class Drawing(NamedTuple):
+    """A picture and its table twin.
+
+    Attributes
+    ----------
+    picture : matplotlib Figure
+    numbers : DataFrame
+        What is drawn, as numbers.
+    """
+
+    picture: Any
+    numbers: pd.DataFrame
+
+
+class Figure(Protocol):
+    """What a module of this package gives; an instance is bound to a data folder and to full or quick settings.
+
+    Attributes
+    ----------
+    name, title : str
+    caption : str
+        What is seen, in a sentence or two.
+    datasets : tuple of str
+        Those it can be drawn for, in the order shown.
+    tables : tuple of str
+        Tables whose records it shows; none where it fits models of its own.
+
+    Examples
+    --------
+    >>> from fewest.experiments.paper import figures
+    >>> figures.find("closeness").tables
+    ('sev1', 'sevc', 'sevcf')
+    """
+
+    name: ClassVar[str]
+    title: ClassVar[str]
+    caption: ClassVar[str]
+    datasets: ClassVar[tuple[str, ...]]
+    tables: ClassVar[tuple[str, ...]]
+
+    @property
+    def folder(self) -> str | Path | None:
+        """Where the paper's data are; None: where FEWEST_DATA says."""
+        ...
+
+    @property
+    def quick(self) -> bool:
+        """Whether smaller tables and fewer settings do."""
+        ...
+
+    def draw(self, datasets: Sequence[str], records: Records, tell: Tell) -> Drawing:
+        """The picture of some datasets."""
+        ...
+
+
+@dataclass(frozen=True)
+class Bound:
+    """What every figure is bound to.
+
+    Parameters
+    ----------
+    folder : path, optional
+        Where the paper's data are.
+    quick : bool
+        Few rows and coarse settings: to see that everything runs.
+    """
+
+    datasets: ClassVar[tuple[str, ...]] = tuple(CLUSTERS)
+    tables: ClassVar[tuple[str, ...]] = ()
+
+    folder: str | Path | None = None
+    quick: bool = False
+
+
+def draw(figure: Figure, datasets: Sequence[str], records: Records, tell: Tell = silent) -> Drawing:
+    """Draw a figure, whatever matplotlib settings its user has.
+
+    Parameters
+    ----------
+    figure : Figure
+    datasets : sequence of str
+        Some of the figure's.
+    records : mapping
+        Table -> its records.
+    tell : callable
+        Called with a line of text now and then.
+
+    Examples
+    --------
+    >>> from fewest.experiments.paper import figures
+    >>> sev1 = [Record("german", "L2LR", {"sev": 1.1, "l_inf": 0.4})]
+    >>> drawing = draw(figures.find("closeness"), ["german"], {"sev1": sev1})
+    >>> drawing.numbers["sev"].tolist()
+    [1.1]
+    """
+    check(figure, datasets)
+    with _style():
+        return figure.draw(datasets, records, tell)
+
+
+def check(figure: Figure, datasets: Sequence[str]) -> None:
+    """Refuse datasets that a figure cannot be drawn for.
+
+    Examples
+    --------
+    >>> from fewest.experiments.paper import figures
+    >>> check(figures.find("regions"), ["german"])
+    """
+    unknown = [name for name in datasets if name not in figure.datasets]
+    if unknown:
+        raise UsageError(
+            f'the figure "{figure.name}" has no dataset "{unknown[0]}"', do=f"choose from {', '.join(figure.datasets)}"
+        )
+
+
+def save(drawing: Drawing, folder: str | Path, stem: str) -> list[Path]:
+    """Write ``STEM.svg``, ``STEM.png`` and ``STEM.csv``; the same drawing gives the same bytes.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> drawing = Drawing(blank(1)[0], pd.DataFrame({"sev": [1]}))
+    >>> [path.name for path in save(drawing, tempfile.mkdtemp(), "empty")]
+    ['empty.svg', 'empty.png', 'empty.csv']
+    """
+    place = Path(folder)
+    try:
+        place.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise UsageError(f"--out {folder}: this is no place for a folder", do="name another one") from error
+    svg, png = io.StringIO(), io.BytesIO()
+    with _style():
+        drawing.picture.savefig(svg, format="svg", metadata={"Date": None, "Creator": None})
+        drawing.picture.savefig(png, format="png", dpi=150, metadata={"Software": None})
+    paths = [place / f"{stem}.{kind}" for kind in ("svg", "png", "csv")]
+    write_text(paths[0], svg.getvalue())
+    beside = paths[1].with_name(f".{paths[1].name}.{os.getpid()}.part")
+    beside.write_bytes(png.getvalue())
+    os.replace(beside, paths[1])
+    write_text(paths[2], drawing.numbers.to_csv(index=False, float_format="%.6g", lineterminator="\n"))
+    return paths
+
+
+def blank(panels: int, across: int = ACROSS, height: float = HEIGHT) -> tuple[Any, list[Any]]:
+    """An empty picture, and the axes of its panels; no window is opened.
+
+    Examples
+    --------
+    >>> picture, axes = blank(4)
+    >>> len(axes), len(picture.axes)
+    (4, 4)
+    """
+    try:
+        from matplotlib.figure import Figure as Picture
+    except ImportError as error:
+        raise MissingExtraError("figures need matplotlib", do='pip install "fewest[plots]"') from error
+    columns = min(across, max(1, panels))
+    rows = -(-panels // columns)
+    picture = Picture(figsize=(WIDTH * columns + 0.6, height * rows), layout="constrained")
+    axes = picture.subplots(rows, columns, squeeze=False).ravel()
+    for spare in axes[panels:]:
+        spare.remove()
+    return picture, list(axes[:panels])
+
+
+def means(records: Records, tables: Sequence[str]) -> pd.DataFrame:
+    """Mean of every figure over the splits, by dataset and method; methods in the order they come.
+
+    Examples
+    --------
+    >>> splits = [Record("german", "LR", {"sev": sev}) for sev in (1.0, 2.0)]
+    >>> means({"sev1": splits}, ["sev1"]).loc[("german", "LR"), "sev"]
+    np.float64(1.5)
+    """
+    seen: dict[tuple[str, str], list[Mapping[str, float]]] = {}
+    for table in tables:
+        fresh: dict[tuple[str, str], list[Mapping[str, float]]] = {}
+        for record in records.get(table, ()):
+            fresh.setdefault((record.dataset, record.method), []).append(record.figures)
+        seen.update(fresh)  # tables that are stored together bring the same records
+    if not seen:
+        raise UsageError("no record of these tables was found", do=f"measure {', '.join(tables)} first")
+    lines = {key: pd.DataFrame(figures).mean() for key, figures in seen.items()}
+    out = pd.DataFrame(list(lines.values()), index=pd.MultiIndex.from_tuples(lines, names=["dataset", "method"]))
+    return out.astype(float)
+
+
+def one_legend(picture: Any, axes: Sequence[Any]) -> None:
+    """One legend under the picture in place of one in each panel."""
+    entries: dict[str, Any] = {}
+    for panel in axes:
+        for handle, label in zip(*panel.get_legend_handles_labels(), strict=True):
+            entries.setdefault(label, handle)
+        if panel.get_legend() is not None:
+            panel.get_legend().remove()
+    fitting = max(1, int(picture.get_figwidth() / ENTRY))
+    picture.legend(
+        list(entries.values()), list(entries), loc="outside lower center", ncols=min(fitting, len(entries)),
+        frameon=False,
+    )  # fmt: skip
+
+
+@contextmanager
+def _style() -> Iterator[None]:
+    try:
+        from matplotlib import style
+    except ImportError as error:
+        raise MissingExtraError("figures need matplotlib", do='pip install "fewest[plots]"') from error
+    with style.context(["default", STYLE]):
+        yield

@@ -1,0 +1,126 @@
+"""Runs the units of a table that are not finished yet, one after the other or some at a time."""
+
+from __future__ import annotations
+
+import multiprocessing
+import signal
+import sys
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager
+
+from fewest.errors import FewestError, UsageError
+from fewest.experiments.paper.base import Record, Table, Tell, Unit, silent
+from fewest.experiments.paper.store import Store
+
+Done = tuple[list[Record], float]
+
+
+def run(
+    table: Table, datasets: Sequence[str], splits: int | Mapping[str, int], store: Store, *, jobs: int = 1,
+    tell: Tell = silent,
+) -> list[Record]:  # fmt: skip
+    """Records of all splits of some datasets; those in the store are not computed again.
+
+    Parameters
+    ----------
+    table : Table
+    datasets : sequence of str
+        Some of the table's.
+    splits : int or mapping
+        The first so many seeds, of every dataset or of each.
+    store : Store
+        Every unit is put there as soon as it is finished.
+    jobs : int
+        Units at a time, each in a process of its own.
+    tell : callable
+        Called with a line of text now and then.
+
+    Returns
+    -------
+    list of Record
+        In the order of the datasets and splits, whatever order they were finished in.
+
+    Examples
+    --------
+    >>> from fewest.experiments.paper import find
+    >>> records = run(find("trees", quick=True), ["german"], 1, Store())
+    >>> [record.method for record in records]
+    ['CART', 'C4.5', 'GOSDT', 'TOpt']
+    """
+    count = splits if isinstance(splits, Mapping) else dict.fromkeys(datasets, splits)
+    if min([jobs, *count.values()]) < 1:
+        raise UsageError(f"{splits} splits and {jobs} jobs make no run", do="ask for at least one of each")
+    for dataset in datasets:
+        if dataset not in table.datasets:
+            raise UsageError(
+                f'the table "{table.name}" has no dataset "{dataset}"', do=f"choose from {', '.join(table.datasets)}"
+            )
+    units = [Unit(dataset, split) for dataset in datasets for split in range(count[dataset])]
+    # Asking for all of them first also finds out, before an hour has gone by, whether a dataset is not here.
+    open_units = [unit for unit in units if store.get(table, unit) is None]
+    if len(open_units) < len(units):
+        tell(f"{len(units) - len(open_units)} of {len(units)} units are finished already")
+    work = _one_by_one(table, open_units, tell) if jobs == 1 else _at_a_time(table, open_units, jobs)
+    for number, (unit, (records, seconds)) in enumerate(work, start=1):
+        store.put(table, unit, records)
+        tell(f"{table.name}  {number}/{len(open_units)}  {unit}: {seconds:.1f} s")
+    return [record for unit in units for record in store.get(table, unit) or ()]
+
+
+def _one_by_one(table: Table, units: Sequence[Unit], tell: Tell) -> Iterator[tuple[Unit, Done]]:
+    for unit in units:
+        yield unit, _compute(table, unit, tell)
+
+
+def _at_a_time(table: Table, units: Sequence[Unit], jobs: int) -> Iterator[tuple[Unit, Done]]:
+    with _workers(min(jobs, max(1, len(units)))) as pool:
+        todo = {pool.submit(_compute, table, unit, _tell_stderr): unit for unit in units}
+        for future in as_completed(todo):
+            try:
+                done = future.result()
+            except BrokenProcessPool as error:
+                raise FewestError(
+                    "a process was killed from outside, most often because memory ran out",
+                    do="run the same command with fewer --jobs; finished units are kept",
+                ) from error
+            yield todo[future], done
+
+
+def _compute(table: Table, unit: Unit, tell: Tell) -> Done:
+    """The records of a unit and the seconds it took, on one core."""
+    from threadpoolctl import threadpool_limits
+
+    began = time.monotonic()
+    with threadpool_limits(1):
+        records = table.cells(unit.dataset, unit.split, tell)
+    return records, time.monotonic() - began
+
+
+@contextmanager
+def _workers(jobs: int) -> Iterator[ProcessPoolExecutor]:
+    """Processes that end with the run, however it ends."""
+    # A forked copy of a process with threads can hang; a fresh one cannot.
+    context = multiprocessing.get_context("spawn")
+    before = set(multiprocessing.active_children())
+    pool = ProcessPoolExecutor(jobs, mp_context=context, initializer=_leave_interrupts)
+    try:
+        yield pool
+    except BaseException:
+        pool.shutdown(wait=False, cancel_futures=True)
+        for child in set(multiprocessing.active_children()) - before:
+            child.terminate()
+        raise
+    finally:
+        pool.shutdown(cancel_futures=True)
+
+
+def _leave_interrupts() -> None:
+    """Ctrl-C reaches every process of a terminal; the parent alone decides what it means."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+
+def _tell_stderr(line: str) -> None:
+    print(line, file=sys.stderr, flush=True)

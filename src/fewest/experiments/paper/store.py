@@ -1,0 +1,118 @@
+"""Where finished units are kept: one line of JSON each, appended at once, so that a killed run goes on where it was."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from fewest import __version__
+from fewest.errors import DataError, UsageError
+from fewest.experiments.paper.base import Record, Table, Unit, fingerprint
+
+Key = tuple[str, int, str, str]
+
+
+class Store:
+    """Finished units in memory.
+
+    Examples
+    --------
+    >>> from fewest.experiments.paper import find
+    >>> store, table, unit = Store(), find("trees"), Unit("german", 0)
+    >>> store.put(table, unit, [Record("german", "CART", {"sev_t": 1.0})])
+    >>> [record.method for record in store.get(table, unit) or ()], store.get(table, Unit("german", 1)) is None
+    (['CART'], True)
+    """
+
+    def __init__(self) -> None:
+        self._units: dict[Key, tuple[Record, ...]] = {}
+
+    def get(self, table: Table, unit: Unit) -> tuple[Record, ...] | None:
+        """Records of a unit; None unless it was finished under the same settings, data and version."""
+        return self._units.get(_key(table, unit))
+
+    def put(self, table: Table, unit: Unit, records: Sequence[Record]) -> None:
+        """Keep a finished unit."""
+        self._units[_key(table, unit)] = tuple(records)
+
+
+class FileStore(Store):
+    """Finished units in ``FOLDER/NAME.jsonl`` as well.
+
+    Parameters
+    ----------
+    folder : path
+        Made if it is not there.
+    name : str
+        Of the table.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from fewest.experiments.paper import find
+    >>> folder, table, unit = tempfile.mkdtemp(), find("trees"), Unit("german", 0)
+    >>> FileStore(folder, "trees").put(table, unit, [Record("german", "CART", {"sev_t": 1.0})])
+    >>> len(FileStore(folder, "trees").get(table, unit) or ())
+    1
+    """
+
+    def __init__(self, folder: str | Path, name: str) -> None:
+        super().__init__()
+        self.path = Path(folder) / f"{name}.jsonl"
+        try:
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise UsageError(f"--out {folder}: this is no place for a folder", do="name another one") from error
+        if self.path.exists():
+            self._read()
+
+    def _read(self) -> None:
+        content = self.path.read_bytes()
+        whole = content.rfind(b"\n") + 1
+        if whole < len(content):
+            # A run that was killed while it wrote leaves half a line; what is appended next must not continue it.
+            os.truncate(self.path, whole)
+        for number, line in enumerate(content[:whole].splitlines(), start=1):
+            try:
+                entry = json.loads(line)
+                key = (entry["dataset"], entry["split"], entry["fingerprint"], entry["version"])
+                self._units[key] = tuple(_record(entry["dataset"], part) for part in entry["records"])
+            except (ValueError, KeyError, TypeError) as error:
+                raise DataError(
+                    f"{self.path.name}, line {number}: this is no record of a run", do="remove the line, or the file"
+                ) from error
+
+    def put(self, table: Table, unit: Unit, records: Sequence[Record]) -> None:
+        """Keep a finished unit, and write it down before anything else happens."""
+        super().put(table, unit, records)
+        dataset, split, settings, version = _key(table, unit)
+        entry = {
+            "dataset": dataset, "split": split, "fingerprint": settings, "version": version,
+            "records": [{"method": r.method, "figures": _plain(r.figures)} for r in records],
+        }  # fmt: skip
+        line = json.dumps(entry, allow_nan=False, ensure_ascii=False) + "\n"
+        # One write of one line to a file opened for appending: another process sees all of it or nothing.
+        handle = os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
+        try:
+            os.write(handle, line.encode("utf-8"))
+            os.fsync(handle)
+        finally:
+            os.close(handle)
+
+
+def _key(table: Table, unit: Unit) -> Key:
+    return unit.dataset, unit.split, fingerprint(table, unit.dataset), __version__
+
+
+def _plain(figures: Any) -> dict[str, float | None]:
+    """Figures as JSON can hold them: what is not finite becomes null."""
+    return {name: float(value) if math.isfinite(value) else None for name, value in figures.items()}
+
+
+def _record(dataset: str, part: Any) -> Record:
+    figures = {str(name): math.nan if value is None else float(value) for name, value in part["figures"].items()}
+    return Record(dataset, str(part["method"]), figures)

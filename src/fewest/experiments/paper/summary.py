@@ -1,0 +1,205 @@
+"""From records of single splits to the table: mean and spread here, the paper's figure, and the difference."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from fewest.experiments.paper.base import Printed, Record, Table, TableColumn
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One figure over all splits, with the paper's.
+
+    Attributes
+    ----------
+    mean, sd : float
+        Over the splits that have the figure; NaN where none has, and for the spread of a single one.
+    count : int
+        How many have it.
+    paper : Printed, optional
+
+    Examples
+    --------
+    >>> cell = Cell(0.8412, 0.004, 10, Printed(0.84, 0.01))
+    >>> round(cell.difference, 4)
+    0.0012
+    """
+
+    mean: float
+    sd: float
+    count: int
+    paper: Printed | None = None
+
+    @property
+    def difference(self) -> float:
+        """Here less there; NaN where either is not known."""
+        return math.nan if self.paper is None else self.mean - self.paper.mean
+
+
+@dataclass(frozen=True)
+class TableLine:
+    """A method on a dataset.
+
+    Attributes
+    ----------
+    dataset, method : str
+    splits : int
+    cells : dict
+        Figure -> `Cell`, in the order of the table's columns.
+
+    Examples
+    --------
+    >>> Line("german", "CART", 10, {}).splits
+    10
+    """
+
+    dataset: str
+    method: str
+    splits: int
+    cells: dict[str, Cell]
+
+
+def summarise(table: Table, records: Iterable[Record]) -> list[TableLine]:
+    """Lines in the table's order.
+
+    Examples
+    --------
+    >>> from fewest.experiments.paper import find
+    >>> records = [Record("german", "CART", {"sev_t": sev}) for sev in (1.0, 1.2)]
+    >>> cell = summarise(find("trees"), records)[0].cells["sev_t"]
+    >>> round(cell.mean, 2), round(cell.sd, 2), str(cell.paper)
+    (1.1, 0.14, '1.00 ± 0.00')
+    """
+    groups: dict[tuple[str, str], list[Record]] = {}
+    for record in records:
+        groups.setdefault((record.dataset, record.method), []).append(record)
+    order = [(dataset, method) for dataset in table.datasets for method in table.methods]
+    return [_line(table, key, groups[key]) for key in order if key in groups]
+
+
+def _line(table: Table, key: tuple[str, str], records: list[Record]) -> TableLine:
+    return TableLine(
+        *key, len(records), {column.figure: _cell(table, column, key, records) for column in table.columns}
+    )
+
+
+def _cell(table: Table, column: TableColumn, key: tuple[str, str], records: list[Record]) -> Cell:
+    values = np.array([record.figures.get(column.figure, math.nan) for record in records])
+    values = values[np.isfinite(values)]
+    mean = float(values.mean()) if len(values) else math.nan
+    spread = float(values.std(ddof=1)) if len(values) > 1 else math.nan
+    return Cell(mean, spread, len(values), table.published.get(key, {}).get(column.figure))
+
+
+def as_dict(table: Table, lines: Iterable[TableLine]) -> dict[str, Any]:
+    """The table as plain values.
+
+    Examples
+    --------
+    >>> from fewest.experiments.paper import find
+    >>> as_dict(find("trees"), [])["table"]
+    'trees'
+    """
+    return {
+        "table": table.name,
+        "title": table.title,
+        "quick": table.quick,
+        "columns": {column.figure: column.heading for column in table.columns},
+        "lines": [
+            {"dataset": line.dataset, "method": line.method, "splits": line.splits,
+             "figures": {name: _plain(cell) for name, cell in line.cells.items()}}
+            for line in lines
+        ],
+        "notes": list(table.notes),
+    }  # fmt: skip
+
+
+def _plain(cell: Cell) -> dict[str, Any]:
+    out: dict[str, Any] = {"mean": _finite(cell.mean), "sd": _finite(cell.sd), "count": cell.count}
+    if cell.paper is not None:
+        out["paper"] = {"mean": cell.paper.mean, "sd": _finite(cell.paper.sd)}
+        out["difference"] = _finite(cell.difference)
+    return out
+
+
+def _finite(number: float) -> float | None:
+    return number if math.isfinite(number) else None
+
+
+def as_text(table: Table, lines: Iterable[TableLine]) -> str:
+    """The table for a terminal: each figure here, then the paper's and the difference where it has one.
+
+    Examples
+    --------
+    >>> from fewest.experiments.paper import find
+    >>> lines = summarise(find("trees"), [Record("german", "CART", {"sev_t": 1.0})])
+    >>> print(as_text(find("trees"), lines).splitlines()[0])
+    The model performance with different tree-based methods
+    """
+    # The paper's spread is left to the other forms: a terminal is not that wide.
+    rows = _rows(table, lines, lambda printed: f"{printed.mean:.2f}")
+    widths = [max(len(row[k]) for row in rows) for k in range(len(rows[0]))]
+    body = ["  ".join(f"{text:<{width}}" for text, width in zip(row, widths, strict=True)).rstrip() for row in rows]
+    body.insert(1, "-" * (sum(widths) + 2 * (len(widths) - 1)))
+    return "\n".join([table.title, "", *body, "", *table.notes])
+
+
+def as_markdown(table: Table, lines: Iterable[TableLine]) -> str:
+    """The table as Markdown.
+
+    Examples
+    --------
+    >>> from fewest.experiments.paper import find
+    >>> lines = summarise(find("trees"), [Record("german", "CART", {"sev_t": 1.0})])
+    >>> print(as_markdown(find("trees"), lines).splitlines()[0])
+    # The model performance with different tree-based methods
+    """
+    head, *body = (f"| {' | '.join(row)} |" for row in _rows(table, lines, str))
+    rule = "|" + "---|" * head.count(" | ") + "---|"
+    notes = [f"- {note}" for note in table.notes]
+    return "\n".join([f"# {table.title}", "", head, rule, *body, "", *notes]) + "\n"
+
+
+def _rows(table: Table, lines: Iterable[TableLine], printed: Callable[[Printed], str]) -> list[list[str]]:
+    """Heading and lines, as text cells."""
+    compared = {figure for figures in table.published.values() for figure in figures}
+    heading = ["dataset", "method", "splits"]
+    for column in table.columns:
+        heading += [column.heading, "paper", "diff"] if column.figure in compared else [column.heading]
+    rows = [heading]
+    for line in lines:
+        row = [line.dataset, line.method, str(line.splits)]
+        for column in table.columns:
+            cell = line.cells[column.figure]
+            row.append(_ours(cell, column.decimals))
+            if column.figure in compared:
+                row += ["-", "-"] if cell.paper is None else _compared(cell, cell.paper, column, printed)
+        rows.append(row)
+    return rows
+
+
+def _compared(cell: Cell, paper: Printed, column: TableColumn, printed: Callable[[Printed], str]) -> list[str]:
+    """The paper's figure and the difference; whole numbers as such."""
+    if column.decimals == 0:
+        return [f"{paper.mean:,.0f}", "-" if math.isnan(cell.difference) else f"{round(cell.difference) + 0:+,}"]
+    return [printed(paper), _signed(cell.difference)]
+
+
+def _ours(cell: Cell, decimals: int) -> str:
+    if math.isnan(cell.mean):
+        return "-"
+    mean = f"{cell.mean:,.{decimals}f}"
+    return mean if math.isnan(cell.sd) else f"{mean} ± {cell.sd:,.{decimals}f}"
+
+
+def _signed(number: float) -> str:
+    if math.isnan(number):
+        return "-"
+    # The paper prints two decimals; more would pretend to know it better. "+ 0" hides the sign of a rounded nought.
+    return f"{round(number, 2) + 0.0:+.2f}"

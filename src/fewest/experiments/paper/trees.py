@@ -1,0 +1,172 @@
+"""Table "The model performance with different tree-based methods": CART, C4.5, GOSDT and TOpt, with mean SEV-T."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+
+from fewest import references
+from fewest.decision import Decision
+from fewest.experiments.paper.base import Published, Record, TableColumn, Tell
+from fewest.experiments.paper.data import Rows, load_split
+from fewest.experiments.paper.printed import TREES
+from fewest.explainer import Explainer
+from fewest.results.explanation import Status
+
+DEPTH = 4
+TIME_LIMIT = 600
+QUICK_ROWS = 1500
+QUICK: tuple[dict[str, Any], dict[str, Any]] = ({"regularization": 0.02, "n_estimators": 20}, {"bound": 0.05})
+
+GREEDY = {"max_depth": DEPTH}  # the authors' depth
+# The searched trees, chosen on three hold-outs of the training rows of split 0, never on test rows. Both kinds pay the
+# same price per leaf; ``bound`` makes sets of hundreds to a million trees of more than two leaves within a minute.
+SEARCHED: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
+    # At 0.01 the set has a hundred trees, none of them with more than five leaves, and they are less accurate.
+    "adult": ({"regularization": 0.005}, {"bound": 0.05}),
+    # 1.00 costs accuracy here; with the thresholds of trees of depth two, which are more than those of stumps, less.
+    "compas": ({"regularization": 0.007}, {"bound": 0.03, "guess_depth": 2}),
+    # At 0.01 and 0.05 the set has little more than a hundred trees.
+    "diabetes": ({"regularization": 0.005}, {"bound": 0.03}),
+    # Over the thresholds of 50 stumps GOSDT needs most of a minute; those of 30 are no worse.
+    "fico": ({"regularization": 0.005, "n_estimators": 30}, {"bound": 0.03}),
+    # Stumps guess four thresholds here, which make some thirty trees.
+    "german": ({"regularization": 0.01}, {"bound": 0.05, "guess_depth": 2}),
+    # At 0.01 two leaves are optimal and the set has eight trees.
+    "headline": ({"regularization": 0.005}, {"bound": 0.05}),
+}
+
+
+@dataclass(frozen=True)
+class TreesTable:
+    """Accuracy and mean SEV-T of four kinds of tree; SEV-T is over test rows that the tree decides positive.
+
+    Parameters
+    ----------
+    folder : path, optional
+        Where the paper's data are.
+    quick : bool
+        Few rows and small searches: to see that everything runs, not to compare.
+
+    Examples
+    --------
+    >>> records = TreesTable(quick=True).cells("german", 0, lambda line: None)
+    >>> [record.method for record in records], records[3].figures["sev_t"]
+    (['CART', 'C4.5', 'GOSDT', 'TOpt'], 1.0)
+    """
+
+    name: ClassVar[str] = "trees"
+    stored_as: ClassVar[str] = "trees"
+    title: ClassVar[str] = "The model performance with different tree-based methods"
+    datasets: ClassVar[tuple[str, ...]] = ("adult", "compas", "diabetes", "fico", "german", "headline")
+    methods: ClassVar[tuple[str, ...]] = ("CART", "C4.5", "GOSDT", "TOpt")
+    columns: ClassVar[tuple[TableColumn, ...]] = (
+        TableColumn("train_accuracy", "train accuracy"),
+        TableColumn("test_accuracy", "test accuracy"),
+        TableColumn("sev_t", "mean SEV-T"),
+        TableColumn("unreachable", "not possible", 1),
+        TableColumn("leaves", "leaves", 1),
+        TableColumn("trees", "trees in set", 0),
+        TableColumn("larger_trees", "of more than 2 leaves", 0),
+        TableColumn("fewest_leaves", "leaves from", 1),
+        TableColumn("most_leaves", "to", 1),
+    )
+    published: ClassVar[Published] = TREES
+    notes: ClassVar[tuple[str, ...]] = (
+        "SEV-T counts original features here; the authors count split conditions on encoded columns.",
+        "The authors' CART is an entropy tree and their C4.5 a gini tree of depth 4, rows of their table swapped; "
+        "here CART is gini and C4.5 is Quinlan's, both of depth 4.",
+        "TOpt is chosen on training rows here, by test accuracy in the authors' code.",
+    )
+
+    folder: str | Path | None = None
+    quick: bool = False
+
+    def settings(self, dataset: str) -> Mapping[str, Any]:
+        """Parameters of the four estimators."""
+        both, topt = SEARCHED[dataset]
+        if self.quick:
+            both, topt = QUICK
+        return {
+            "CART": GREEDY,
+            "C4.5": GREEDY,
+            "GOSDT": {**both, "depth_budget": DEPTH, "time_limit": TIME_LIMIT},
+            "TOpt": {**both, **topt, "depth": DEPTH, "time_limit": TIME_LIMIT},
+        }
+
+    def cells(self, dataset: str, split: int, tell: Tell) -> list[Record]:
+        """Fit and measure the four trees on one split."""
+        rows = load_split(dataset, split, self.folder)
+        if self.quick:
+            rows = Rows(*(part[:QUICK_ROWS] for part in rows))
+        records = []
+        for method, model in _models(self.settings(dataset)):
+            tell(f"    {dataset}, split {split}: {method}")
+            model.fit(rows.X_train, rows.y_train)
+            records.append(Record(dataset, method, {**measure(model, rows), **_set_figures(model)}))
+        return records
+
+
+def _models(settings: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+    from fewest.models.rashomon import TOptClassifier
+    from fewest.models.trees import C45Classifier, CARTClassifier, GOSDTClassifier
+
+    kinds = {"CART": CARTClassifier, "C4.5": C45Classifier, "GOSDT": GOSDTClassifier, "TOpt": TOptClassifier}
+    return ((method, kind(**settings[method])) for method, kind in kinds.items())
+
+
+def measure(model: Any, rows: Rows) -> dict[str, float]:
+    """Accuracy on both parts, and SEV-T of the test rows decided positive.
+
+    Parameters
+    ----------
+    model : TreeClassifier
+        Fitted on the training rows.
+    rows : Rows
+
+    Examples
+    --------
+    >>> from fewest.models.trees import CARTClassifier
+    >>> rows = load_split("german", 0)
+    >>> figures = measure(CARTClassifier().fit(rows.X_train, rows.y_train), rows)
+    >>> figures["sev_t"], figures["unreachable"]
+    (1.0, 0.0)
+    """
+    figures = {
+        "train_accuracy": float(np.mean(model.predict(rows.X_train) == rows.y_train)),
+        "test_accuracy": float(np.mean(model.predict(rows.X_test) == rows.y_test)),
+        "leaves": float(len(model.tree_.leaves)),
+    }
+    if model.tree_.positive[model.tree_.leaves].all():
+        # Without a negative leaf there is nothing to change to: the outcome is counted, not folded into a mean.
+        everybody = float(len(rows.X_test))
+        return {**figures, "sev_t": math.nan, "decided": everybody, "unreachable": everybody}
+    decision = Decision(model, positive=1)
+    leaves = references.leaves(decision, rows.X_train, rows.y_train)
+    out = Explainer(decision, leaves, threads=1, unseen="allow").explain(rows.X_test)
+    counts, sev = out.counts(), out.sev()
+    return {
+        **figures,
+        "sev_t": float(sev.mean()) if len(sev) else math.nan,
+        "decided": float(len(out) - counts[Status.ALREADY_NEGATIVE]),
+        "unreachable": float(counts[Status.UNREACHABLE]),
+    }
+
+
+def _set_figures(model: Any) -> dict[str, float]:
+    """Size of the Rashomon set a model was chosen from, if there is one."""
+    if not hasattr(model, "n_trees_"):
+        return {}
+    fewest, most = model.leaf_range_
+    larger = model.front_.loc[model.front_["leaves"] > 2, "trees"].sum()
+    return {
+        "trees": float(model.n_trees_),
+        "larger_trees": float(larger),
+        "fewest_leaves": float(fewest),
+        "most_leaves": float(most),
+    }

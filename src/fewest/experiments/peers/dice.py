@@ -1,0 +1,176 @@
+"""DiCE with random sampling (Mothilal et al. 2020), as the package dice-ml does it."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import random
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from fewest.decision import Decision
+from fewest.errors import MissingExtraError, UsageError
+from fewest.experiments.peers.base import FittedPeer, Floats
+from fewest.references.training_rows import TrainingRows
+from fewest.tables.schema import Feature, Schema
+
+OUTCOME = "decided against"
+LEVELLED = ("category", "boolean")
+
+
+@dataclass(frozen=True)
+class DiCE:
+    """Random values for one feature, then two, until some sample is turned; dice-ml picks one of these.
+
+    Needs dice-ml. It is a heavy package with an XGBoost of its own: install it into an environment that can have that.
+
+    Parameters
+    ----------
+    sparsity : float
+        dice-ml's ``posthoc_sparsity_param``.
+    random_state : int
+
+    Examples
+    --------
+    >>> peer = DiCE(random_state=1)
+    >>> peer.name, peer.sparsity
+    ('DiCE', 0.1)
+
+    With dice-ml installed, ``peer.fit(decision, X_train, y_train).explain(X)`` works as for every other method.
+    """
+
+    sparsity: float = 0.1
+    random_state: int = 0
+
+    name = "DiCE"
+
+    def fit(self, decision: Decision, X: Any, y: Any) -> FittedPeer:
+        """Hand the training rows and the model over to dice-ml."""
+        training = TrainingRows.read(decision, X, y)
+        schema, rows = training.schema, training.frame
+        for feature in schema.features:
+            if not feature.is_numeric and feature.kind not in LEVELLED:
+                raise UsageError(f'dice-ml takes numbers and levels, not "{feature.name}"', do="leave it out")
+        plain = DiceTable(decision, schema)
+        with _quiet():
+            dice_ml = _package()
+            numbers = [feature.name for feature in schema.features if feature.is_numeric]
+            table = plain.told(rows).assign(**{OUTCOME: decision.verdicts(rows).positive.astype(int)})
+            data = dice_ml.Data(dataframe=table, continuous_features=numbers, outcome_name=OUTCOME)
+            model = dice_ml.Model(model=plain, backend="sklearn")
+            search = Sampling(self, plain, dice_ml.Dice(data, model, method="random"))
+        return FittedPeer(decision, schema, search.find)
+
+
+@dataclass(frozen=True, eq=False)
+class DiceTable:
+    """The decision as dice-ml wants a classifier: levels are told as text, the second class is the one explained."""
+
+    decision: Decision
+    schema: Schema
+
+    def told(self, rows: pd.DataFrame) -> pd.DataFrame:
+        """Rows with numbers as they are and the number of each level as text."""
+        return pd.DataFrame({f.name: _told(rows[f.columns[0]], f) for f in self.schema.features}, index=rows.index)
+
+    def meant(self, table: pd.DataFrame) -> pd.DataFrame:
+        """The rows that a table of dice-ml means, rounded as the schema shows them."""
+        columns = {f.columns[0]: _meant(table[f.name], f) for f in self.schema.features}
+        return self.schema.conform(pd.DataFrame(columns, index=table.index))
+
+    def predict_proba(self, table: pd.DataFrame) -> Floats:
+        """Chances of both outcomes, with the decision's threshold moved to one half."""
+        score, cut = self.decision.score(self.meant(table)), self.decision.cut
+        if self.decision.kind not in ("proba", "torch") or len(self.decision.classes) > 2 or not 0 < cut < 1:
+            chance = 1.0 / (1.0 + np.exp(np.clip(cut - score, -500, 500)))
+        else:
+            chance = np.where(score < cut, 0.5 * score / cut, 0.5 + 0.5 * (score - cut) / (1 - cut))
+        return np.column_stack([1.0 - chance, chance])
+
+    def predict(self, table: pd.DataFrame) -> Any:
+        """1 where a row is decided against."""
+        return (self.predict_proba(table)[:, 1] >= 0.5).astype(int)
+
+
+@dataclass(frozen=True, eq=False)
+class Sampling:
+    """`DiCE` of a decision; a case's samples do not hang on the cases beside it."""
+
+    settings: DiCE
+    plain: DiceTable
+    explainer: Any
+
+    def find(self, cases: pd.DataFrame) -> pd.DataFrame:
+        """Rows (n, columns); the case itself where dice-ml has none."""
+        told = self.plain.told(cases)
+        return pd.concat([self._one(cases.iloc[[row]], told.iloc[[row]]) for row in range(len(cases))])
+
+    def _one(self, case: pd.DataFrame, told: pd.DataFrame) -> pd.DataFrame:
+        if (told == "-1").any(axis=None):
+            return case  # a level that the training rows do not have: dice-ml refuses the case
+        with _quiet(), _seeded(self.settings.random_state):
+            out = self.explainer.generate_counterfactuals(
+                told, total_CFs=1, desired_class=0, random_seed=self.settings.random_state,
+                posthoc_sparsity_param=self.settings.sparsity, verbose=False,
+            )  # fmt: skip
+        made = out.cf_examples_list[0].final_cfs_df_sparse
+        if made is None or len(made) == 0:
+            return case
+        after = self.plain.meant(made.iloc[[0]].set_index(case.index))
+        same = (self.plain.told(after) == told).iloc[0]
+        kept = {f.columns[0]: case[f.columns[0]] for f in self.plain.schema.features if same[f.name]}
+        return self.plain.schema.conform(after.assign(**kept), unseen="allow")
+
+
+def _told(column: pd.Series[Any], feature: Feature) -> Any:
+    if feature.is_numeric:
+        return column
+    codes = pd.Index(list(feature.levels), dtype=object).get_indexer(column.astype(object))
+    return pd.Series(codes, index=column.index).astype(str)
+
+
+def _meant(column: pd.Series[Any], feature: Feature) -> Any:
+    if feature.is_numeric:
+        return pd.to_numeric(column).astype(float).round(feature.decimals)
+    levels = np.empty(len(feature.levels), dtype=object)
+    levels[:] = feature.levels
+    return pd.Series(levels[column.astype(int).to_numpy()], index=column.index, dtype=object)
+
+
+def _package() -> Any:
+    try:
+        return import_module("dice_ml")
+    except ImportError as error:
+        raise MissingExtraError("DiCE needs dice-ml", do='pip install "fewest[peers]"') from error
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """dice-ml prints, draws progress bars, and warns of things its user cannot change."""
+    with (
+        warnings.catch_warnings(),
+        contextlib.redirect_stdout(io.StringIO()),
+        contextlib.redirect_stderr(io.StringIO()),
+    ):
+        warnings.simplefilter("ignore")
+        yield
+
+
+@contextmanager
+def _seeded(seed: int) -> Iterator[None]:
+    """dice-ml draws from the global generators; they are seeded for it and put back."""
+    before, here = np.random.get_state(), random.getstate()  # noqa: NPY002
+    np.random.seed(seed)  # noqa: NPY002
+    random.seed(seed)
+    try:
+        yield
+    finally:
+        np.random.set_state(before)  # noqa: NPY002
+        random.setstate(here)

@@ -1,0 +1,5 @@
+from . import rashomon as rashomon
+from . import training as training
+from . import trees as trees
+
+__all__ = ["rashomon", "training", "trees"]

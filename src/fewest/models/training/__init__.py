@@ -1,0 +1,11 @@
+"""Training models whose decisions need few reasons: All-Opt, and ExpO as the yardstick.
+
+torch is needed to train (extra ``train``), not to use what was trained.
+"""
+
+from fewest.models.training.all_opt import AllOptClassifier
+from fewest.models.training.comparison import Comparison, compare
+from fewest.models.training.exp_o import ExpOClassifier
+from fewest.models.training.search import AllOptSearchCV
+
+__all__ = ["AllOptClassifier", "AllOptSearchCV", "Comparison", "ExpOClassifier", "compare"]

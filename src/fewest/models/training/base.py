@@ -1,0 +1,102 @@
+"""What the trained classifiers share: a pipeline of plain scikit-learn parts that predicts."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import Any, Literal, Self
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from fewest.errors import DataError
+from fewest.models.estimators import TableClassifier
+from fewest.models.training._progress import Diary
+from fewest.models.training._session import Session, positive_label
+from fewest.models.training._settings import WARM_UP, check_settings, find_torch
+
+Model = Literal["logistic", "mlp", "boosted"]
+
+
+class TrainedClassifier(TableClassifier, ABC):
+    """A classifier trained by gradient descent; sub-classes say in `_phases` what is added to the cross-entropy.
+
+    Attributes
+    ----------
+    pipeline_ : Pipeline
+        Encoder and final model, plain scikit-learn parts: it predicts without torch.
+    history_ : DataFrame
+        Phase, loss, accuracy and, where SEV is optimised, the estimate of its mean, epoch by epoch.
+    positive_ : label
+        The class whose decisions are explained.
+    """
+
+    models: tuple[str, ...] = ()
+    weights: tuple[str, ...] = ()
+    pipeline_: Any
+    history_: pd.DataFrame
+    positive_: Any
+    model: str
+    warmup_epochs: int | None
+    epochs: int
+    verbose: bool
+
+    def fit(self, X: Any, y: Any) -> Self:
+        """Train.
+
+        Parameters
+        ----------
+        X : (n, features) DataFrame, or array of numbers
+            Raw rows.
+        y : (n,)
+            Labels of exactly two classes.
+        """
+        session, diary = self._begin(X, y)
+        with diary.shown(self._warm_up + self.epochs, self.verbose):
+            session.run("warm-up", self._warm_up)
+            self._phases(session)
+        self._finish(session, diary)
+        return self
+
+    def _begin(self, X: Any, y: Any) -> tuple[Session, Diary]:
+        """Everything before the first step."""
+        find_torch()
+        check_settings(self)
+        frame, second = self._read_training(X, y)
+        self.positive_ = positive_label(self)
+        diary = Diary()
+        return Session(self, frame, self.classes_[second.astype(np.intp)], diary), diary
+
+    @property
+    def _warm_up(self) -> int:
+        """Epochs of cross-entropy alone; a booster comes fitted."""
+        if self.warmup_epochs is not None:
+            return self.warmup_epochs
+        return 0 if self.model == "boosted" else WARM_UP
+
+    @abstractmethod
+    def _phases(self, session: Session) -> None:
+        """What follows the warm-up."""
+
+    def _finish(self, session: Session, diary: Diary) -> None:
+        """Keep what was trained."""
+        self.pipeline_ = session.model()
+        self.history_ = diary.table()
+        scores = self.pipeline_.predict_proba(session.frame)
+        if not np.isfinite(scores).all():
+            raise DataError("training did not converge: scores are not numbers", do="choose a smaller learning_rate")
+
+    @property
+    def _missing_numbers(self) -> bool:  # type: ignore[override]
+        """Whether numbers may be missing: where an encoder of the user's takes care of them."""
+        return not (self.encoder is None or isinstance(self.encoder, str))
+
+    def predict_proba(self, X: Any) -> npt.NDArray[np.float64]:
+        """Chances of both classes (n, 2)."""
+        rows = self._read_rows(X)
+        return np.asarray(self.pipeline_.predict_proba(rows), dtype=np.float64)
+
+    def predict(self, X: Any) -> npt.NDArray[Any]:
+        """Label of each row (n,): the positive class from one half on."""
+        chances = self.predict_proba(X)
+        return np.asarray(self.classes_[(chances[:, 1] >= 0.5).astype(np.intp)])

@@ -1,0 +1,27 @@
+from .c45 import C45Classifier
+from .cart import CARTClassifier
+from .estimator import TreeClassifier
+from .from_file import LoadedTreeClassifier
+from .from_models import read
+from .gosdt import GOSDTClassifier
+from .leaf_boxes import boxes, collapse
+from .reach import Reach
+from .thresholds import BinaryColumns, guess_thresholds
+from .tree import Leaf, Split, Tree
+
+__all__ = [
+    "BinaryColumns",
+    "C45Classifier",
+    "CARTClassifier",
+    "GOSDTClassifier",
+    "Leaf",
+    "LoadedTreeClassifier",
+    "Reach",
+    "Split",
+    "Tree",
+    "TreeClassifier",
+    "boxes",
+    "collapse",
+    "guess_thresholds",
+    "read",
+]

@@ -1,0 +1,182 @@
+"""Reach: how the negative leaves of a tree can be entered, and the exact SEV-T of any number of cases (Section 4.2).
+
+For every (case, negative leaf) the number of distinct original features outside the leaf's box is counted; the least
+one is SEV-T. What the paper stores per node (paths to negative leaves, Algorithm 2) is merged per feature beforehand,
+so that a feature tested twice counts once and no contradictory path is offered.
+"""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from fewest.constraints import Constraints
+from fewest.models.trees.slots import INSIDE, NEVER, SlotRules, Slots, Value, lay_out
+from fewest.models.trees.tree import Bools, Floats, Ints, Tree, has_levels
+from fewest.models.trees.words import Words
+from fewest.tables.schema import Feature
+
+THREAD_ROWS = 4096
+
+
+@dataclass(frozen=True, eq=False)
+class Reach:
+    """The negative leaves of a tree as slots: one per leaf and feature its box restricts.
+
+    Attributes
+    ----------
+    tree : Tree
+    leaf : (leaves,) int32
+        Node of each negative leaf.
+    slots : Slots
+    weight : (features,) float64
+    forbidden : tuple of int32 arrays
+        Features that may not all move.
+    most : float
+        Largest cost allowed.
+    """
+
+    tree: Tree
+    leaf: Ints
+    slots: Slots
+    weight: Floats
+    forbidden: tuple[Ints, ...] = ()
+    most: float = np.inf
+
+    @classmethod
+    def build(
+        cls,
+        tree: Tree,
+        typical: Floats | None = None,
+        value: Value = "nearest",
+        constraints: Constraints | None = None,
+        weight: Floats | None = None,
+    ) -> Reach:
+        """Lay the negative leaves out.
+
+        Parameters
+        ----------
+        tree : Tree
+            A collapsed tree.
+        typical : (nodes, features) float64, optional
+            Typical codes of each leaf's rows: what ``median`` and ``mean`` enter with, and what a missing value and a
+            level become.
+        value : str
+            ``nearest``: the value in the box next to the case's own; ``median``, ``mean``: the leaf's typical one.
+        constraints : Constraints, optional
+            Immutable, Only, Range, OneOf, Forbidden and AtMost.
+        weight : (features,) float64, optional
+        """
+        rules = SlotRules.read(tree, constraints or Constraints())
+        centre = np.full((tree.n_nodes, len(tree.schema)), np.nan) if typical is None else typical
+        leaf, slots = lay_out(tree, centre, value, rules)
+        costs = np.ones(len(tree.schema)) if weight is None else weight
+        return cls(tree, leaf, slots, costs, rules.forbidden, rules.most)
+
+    def only(self, offered: Bools) -> Reach:
+        """The same leaves under the same numbers, of which only the ``offered`` ones (leaves,) can be entered."""
+        slots = self.slots
+        shut = ~np.repeat(offered, np.diff(slots.start))
+        target = slots.target.copy()
+        rows = slots.table[shut & (slots.table >= 0)]
+        target[rows] = np.where(target[rows] == INSIDE, INSIDE, NEVER)
+        names = ("from_below", "from_above", "from_missing")
+        ways = {name: np.where(shut, np.nan, getattr(slots, name)) for name in names}
+        return replace(self, slots=slots._replace(target=target, **ways))
+
+    @property
+    def _scales(self) -> tuple[Bools, Floats]:
+        features = self.tree.schema.features
+        return np.array([f.is_numeric for f in features]), np.array([1.0 / f.scale for f in features])
+
+    @cached_property
+    def _words(self) -> Words:
+        return Words.build(self.tree, self.slots)
+
+    @property
+    def _sets(self) -> tuple[Ints, Ints]:
+        ends = np.cumsum([0, *(len(group) for group in self.forbidden)]).astype(np.int32)
+        return (np.concatenate(self.forbidden) if self.forbidden else np.empty(0, dtype=np.int32)), ends
+
+    def search(self, codes: Floats, threads: int = 1) -> tuple[npt.NDArray[np.int32], Floats]:
+        """The cheapest leaf of each row of codes, the closest among equals, and its cost: -1 and inf where none.
+
+        The answer of a row does not depend on the others, nor on the number of threads.
+        """
+        from fewest.models.trees import _bits, _sev
+
+        n = len(codes)
+        leaf, cost = np.empty(n, dtype=np.int32), np.empty(n)
+        shared = (np.asfortranarray(codes), self.slots, *self._scales, self.weight)
+
+        words = self._words
+
+        def part(first: int, last: int) -> None:
+            if self.forbidden or (self.weight != 1).any():
+                _sev.search(*shared, *self._sets, first, last, leaf, cost)
+            else:
+                _bits.search(*shared, words, first, last, leaf, cost)
+
+        step = max(THREAD_ROWS, -(-n // max(1, threads)))
+        spans = [(first, min(first + step, n)) for first in range(0, n, step)]
+        if len(spans) <= 1 or threads <= 1:
+            part(0, n)
+        else:
+            with ThreadPoolExecutor(threads) as pool:
+                list(pool.map(lambda span: part(*span), spans))
+        return leaf, cost
+
+    def costs(self, codes: Floats) -> Floats:
+        """Cost of entering every negative leaf (n, leaves); inf where it cannot be entered."""
+        from fewest.models.trees import _sev
+
+        return np.asarray(_sev.costs(np.asfortranarray(codes), self.slots, *self._scales, self.weight, *self._sets))
+
+    def turn(self, codes: Floats, leaf_of: npt.NDArray[np.int32]) -> tuple[Floats, Bools, Floats]:
+        """Codes of the rows inside their leaf, the features moved (n, p), and the largest move of a number (n,)."""
+        from fewest.models.trees import _sev
+
+        after, moved, far = codes.copy(), np.zeros(codes.shape, dtype=bool), np.empty(len(codes))
+        _sev.turn(codes, leaf_of, self.slots, *self._scales, after, moved, far)
+        return after, moved, far
+
+    def turned(self, frame: pd.DataFrame, after: Floats, moved: Bools) -> pd.DataFrame:
+        """Typed raw rows with the moved features' new values written in."""
+        out = {name: frame[name].array for name in frame.columns}
+        for j in np.flatnonzero(moved.any(axis=0)).tolist():
+            feature = self.tree.schema.features[j]
+            rows = np.flatnonzero(moved[:, j])
+            for column, cells in decode(feature, after[rows, j]).items():
+                out[column] = _written(out[column], rows, cells)
+        return pd.DataFrame(out, index=frame.index, copy=False)
+
+
+def decode(feature: Feature, codes: Floats) -> dict[str, Any]:
+    """Cells of a feature's columns for codes of known levels or numbers."""
+    if feature.kind == "indicators":
+        return {column: (codes == k).astype(float) for k, column in enumerate(feature.columns)}
+    if has_levels(feature):
+        levels = np.empty(len(feature.levels), dtype=object)
+        levels[:] = feature.levels
+        return {feature.columns[0]: levels[codes.astype(np.int64)]}
+    return {feature.columns[0]: codes}
+
+
+def _written(cells: Any, rows: npt.NDArray[np.int64], new: Any) -> Any:
+    """A copy of a column with some cells replaced; a whole-number column that gets a fraction becomes float."""
+    if pd.api.types.is_integer_dtype(cells.dtype):
+        if (np.asarray(new, dtype=float) % 1 != 0).any():
+            cells = cells.astype(float)
+        else:
+            new = np.asarray(new, dtype=float).astype(np.int64)
+    elif pd.api.types.is_bool_dtype(cells.dtype):
+        new = np.asarray(new, dtype=bool)
+    out = cells.copy()
+    out[rows] = new
+    return out

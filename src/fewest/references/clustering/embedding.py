@@ -1,0 +1,222 @@
+"""Maps of encoded rows into few dimensions, each with a fixed rule for rows that were not there when it was fitted.
+
+PaCMAP's own rule for new rows moves the rows it was fitted on and hangs on the rows beside them; here it is distilled:
+a new row lies at the weighted mean of its nearest training rows' places. docs/methods/clusters.md has the figures.
+"""
+
+from __future__ import annotations
+
+import logging
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from fewest.errors import MissingExtraError, check_word
+
+Floats = npt.NDArray[np.float64]
+
+LANDMARKS = 4000
+NEIGHBOURS = 10
+
+
+class Fitted(Protocol):
+    """A fitted map: where the training rows are, and where any other row is."""
+
+    @property
+    def coordinates(self) -> Floats:
+        """Places of the rows it was fitted on, (n, dimensions)."""
+        ...
+
+    def transform(self, Z: Floats) -> Floats:
+        """Places of rows, (n, dimensions); each row's hangs on that row alone, to the last bit."""
+        ...
+
+
+class Embedding(Protocol):
+    """A map to be fitted on encoded rows."""
+
+    def fit(self, Z: Floats) -> Fitted:
+        """Fit on encoded rows, (n, columns)."""
+        ...
+
+
+@dataclass(frozen=True, eq=False)
+class Unchanged:
+    """`identity`, fitted."""
+
+    coordinates: Floats
+
+    def transform(self, Z: Floats) -> Floats:
+        """The rows themselves."""
+        return Z
+
+
+@dataclass(frozen=True, eq=False)
+class Projected:
+    """`pca`, fitted."""
+
+    middle: Floats
+    axes: Floats
+    coordinates: Floats = field(repr=False)
+
+    def transform(self, Z: Floats) -> Floats:
+        """Rows on the principal axes."""
+        return _project(Z, self.middle, self.axes)
+
+
+@dataclass(frozen=True, eq=False)
+class Interpolated:
+    """`pacmap`, fitted: the places of some training rows (landmarks), and the mean over the nearest for other rows."""
+
+    landmarks: npt.NDArray[np.float32] = field(repr=False)
+    places: Floats = field(repr=False)
+    neighbours: int
+    coordinates: Floats = field(repr=False)
+
+    def transform(self, Z: Floats) -> Floats:
+        """Weighted mean of the nearest landmarks' places; a landmark's own place on it."""
+        return _interpolate(Z, self.landmarks, self.places, self.neighbours)
+
+
+@dataclass(frozen=True)
+class identity:  # noqa: N801 - named as the word that stands for it in options
+    """No map: the encoded rows themselves.
+
+    Examples
+    --------
+    >>> identity().fit(np.array([[1.0, 2.0]])).transform(np.array([[3.0, 4.0]])).tolist()
+    [[3.0, 4.0]]
+    """
+
+    def fit(self, Z: Floats) -> Unchanged:
+        """Keep the rows."""
+        return Unchanged(Z)
+
+
+@dataclass(frozen=True)
+class pca:  # noqa: N801
+    """The directions in which the rows vary most.
+
+    Parameters
+    ----------
+    dimensions : int
+        At most this many.
+
+    Examples
+    --------
+    >>> fitted = pca(1).fit(np.array([[-2.0, 0.0], [2.0, 0.0], [0.0, 1.0], [0.0, -1.0]]))
+    >>> fitted.transform(np.array([[5.0, 7.0]])).tolist()
+    [[5.0]]
+    """
+
+    dimensions: int = 2
+
+    def fit(self, Z: Floats) -> Projected:
+        """Find the directions: the leading eigenvectors of the covariance."""
+        middle = Z.mean(axis=0)
+        axes = np.linalg.eigh((Z - middle).T @ (Z - middle))[1].T[::-1][: self.dimensions]
+        # The sign of a direction is arbitrary: its largest part is positive.
+        largest = axes[np.arange(len(axes)), np.argmax(np.abs(axes), axis=1)]
+        axes = axes * np.where(largest < 0, -1.0, 1.0)[:, None]
+        return Projected(middle, axes, _project(Z, middle, axes))
+
+
+@dataclass(frozen=True)
+class pacmap:  # noqa: N801
+    """PaCMAP of the rows: keeps near rows near and far ones far (Wang et al. 2021; the paper's choice).
+
+    Parameters
+    ----------
+    dimensions : int
+    landmarks : int
+        PaCMAP is fitted on at most this many different rows; all others are placed by their nearest landmarks.
+    neighbours : int
+        How many of them.
+    random_state : int
+
+    Examples
+    --------
+    >>> Z = np.random.default_rng(0).normal(size=(60, 4))
+    >>> fitted = pacmap().fit(Z)
+    >>> bool((fitted.transform(Z[7:8]) == fitted.coordinates[7]).all())
+    True
+    """
+
+    dimensions: int = 2
+    landmarks: int = LANDMARKS
+    neighbours: int = NEIGHBOURS
+    random_state: int = 0
+
+    def fit(self, Z: Floats) -> Fitted:
+        """Fit on a sample of the different rows; too few of them for PaCMAP are projected instead."""
+        different = np.unique(Z.astype(np.float32), axis=0)
+        if len(different) <= 2 * self.neighbours:
+            return pca(self.dimensions).fit(Z)
+        if len(different) > self.landmarks:
+            random = np.random.default_rng(self.random_state)
+            different = different[np.sort(random.choice(len(different), self.landmarks, replace=False))]
+        places = _run_pacmap(different, self.dimensions, self.random_state)
+        landmarks = np.ascontiguousarray(different.T)
+        return Interpolated(landmarks, places, self.neighbours, _interpolate(Z, landmarks, places, self.neighbours))
+
+
+KINDS = {"identity": identity, "pca": pca, "pacmap": pacmap}
+
+
+def named(embedding: str | Embedding, random_state: int = 0) -> Embedding:
+    """The embedding a word stands for, or the one given.
+
+    Examples
+    --------
+    >>> named("pca"), named(pca(3))
+    (pca(dimensions=2), pca(dimensions=3))
+    """
+    if not isinstance(embedding, str):
+        return embedding
+    check_word("embedding", embedding, KINDS)
+    return pacmap(random_state=random_state) if embedding == "pacmap" else KINDS[embedding]()
+
+
+def _project(Z: Floats, middle: Floats, axes: Floats) -> Floats:
+    """Column by column, not as a matrix product: those round differently for batches of different sizes."""
+    out = np.zeros((len(Z), len(axes)))
+    for j in range(Z.shape[1]):
+        out += (Z[:, j] - middle[j])[:, None] * axes[:, j]
+    return out
+
+
+def _interpolate(Z: Floats, landmarks: npt.NDArray[np.float32], places: Floats, neighbours: int) -> Floats:
+    from fewest.references.clustering._neighbours import interpolate  # compiled when first needed
+
+    return np.asarray(interpolate(np.ascontiguousarray(Z, dtype=np.float32), landmarks, places, neighbours))
+
+
+def _run_pacmap(rows: npt.NDArray[np.float32], dimensions: int, random_state: int) -> Floats:
+    with _quiet():
+        try:
+            from pacmap import PaCMAP
+        except ImportError as error:
+            raise MissingExtraError(
+                'clusters in the PaCMAP embedding need pacmap (or embedding="pca")', do='pip install "fewest[cluster]"'
+            ) from error
+        model: Any = PaCMAP(n_components=dimensions, n_neighbors=None, random_state=random_state)
+        return np.asarray(model.fit_transform(rows), dtype=np.float64)
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """Keep the library's notes on its random state and sample sizes to itself, for this call only."""
+    log = logging.getLogger("pacmap.pacmap")
+    level = log.level
+    log.setLevel(logging.ERROR)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            yield
+    finally:
+        log.setLevel(level)

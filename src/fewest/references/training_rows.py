@@ -1,0 +1,197 @@
+"""Training rows and what their labels say: the one place where labels are read.
+
+Labels that are not the model's classes are refused: compared with another label, every row would look accepted.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from fewest.decision import Decision
+from fewest.errors import DataError, FewestWarning, UsageError
+from fewest.tables.schema import Schema
+
+Bools = npt.NDArray[np.bool_]
+SHOWN = 6
+MOST_ROWS = 20_000
+TIE = 1e-9
+
+
+class Labels(NamedTuple):
+    """What labels say of each row.
+
+    Attributes
+    ----------
+    refused : (n,) bool
+        Rows with the class that is explained.
+    accepted : (n,) bool
+        Rows with another class; with ``against``, with that one.
+    """
+
+    refused: Bools
+    accepted: Bools
+
+
+@dataclass(frozen=True, eq=False)
+class TrainingRows:
+    """A training table, conformed to its schema, and what its labels say.
+
+    Attributes
+    ----------
+    schema : Schema
+    frame : (n, columns)
+    labels : Labels
+
+    Examples
+    --------
+    >>> decision = Decision(lambda rows: rows["debt"].to_numpy() / 10, positive="bad")
+    >>> rows = TrainingRows.read(decision, {"debt": [1, 9, 2]}, ["good", "bad", "good"])
+    >>> rows.accepted["debt"].tolist()
+    [1, 2]
+    """
+
+    schema: Schema
+    frame: pd.DataFrame
+    labels: Labels
+
+    @classmethod
+    def read(
+        cls,
+        decision: Decision,
+        X: Any,
+        y: Any,
+        schema: Schema | None = None,
+        groups: Mapping[str, Sequence[str]] | None = None,
+        *,
+        unseen: Literal["error", "allow"] = "error",
+    ) -> TrainingRows:
+        """Read a table and its labels; without a schema, read that off the table as well."""
+        schema = schema or Schema.infer(X, groups, decision.columns)
+        frame = schema.conform(X, unseen=unseen)
+        labels = read_labels(decision, y, frame)
+        if not labels.accepted.any():
+            raise DataError(
+                f"no row is labelled as accepted ({decision.negative_name}), so there is nobody to compare with",
+                do="check the labels and `positive=`",
+            )
+        return cls(schema, frame, labels)
+
+    @property
+    def accepted(self) -> pd.DataFrame:
+        """The rows labelled as accepted."""
+        return self.frame[self.labels.accepted]
+
+
+def read_labels(decision: Decision, y: Any, frame: pd.DataFrame) -> Labels:
+    """Which rows the labels call refused and which accepted.
+
+    Booleans are labels where the classes are booleans, or 0 and 1, which XGBoost makes of them. With any other model
+    they say which rows were accepted.
+
+    Parameters
+    ----------
+    decision : Decision
+    y : (n,) labels
+        Classes of the model; or booleans, True where a row was accepted.
+    frame : (n, columns)
+        The rows.
+
+    Examples
+    --------
+    >>> X = pd.DataFrame({"debt": [1, 9]})
+    >>> read_labels(Decision(lambda rows: rows["debt"].to_numpy() / 10), [True, False], X).accepted.tolist()
+    [True, False]
+    """
+    labels = np.asarray(y)
+    if labels.ndim != 1 or len(labels) != len(frame):
+        raise DataError(f"there are {len(frame)} rows but labels of shape {labels.shape}", do="pass one label per row")
+    missing = np.asarray(pd.isna(labels))
+    if missing.any():
+        raise DataError(f"row {int(np.argmax(missing))} has no label ({missing.sum()} such rows)", do="leave them out")
+    found = pd.unique(labels).tolist()
+    known = decision.classes or (() if decision.positive is None else (decision.positive,))
+    if all(isinstance(label, bool | np.bool_) for label in found) and not (known and set(known) <= {0, 1}):
+        return _mask(decision, labels.astype(bool), frame)
+    _check_known(decision, found)
+    refused = np.asarray(labels == decision.positive)
+    return Labels(refused, ~refused if decision.against is None else np.asarray(labels == decision.against))
+
+
+def warn_where_predict_differs(decision: Decision, frame: pd.DataFrame) -> None:
+    """Warn where the decision and the model's own ``predict`` disagree, on up to 20,000 rows at even steps.
+
+    A tree with as many rows of both classes in a leaf predicts its first class there; a score of 0.5 is not below a
+    threshold of 0.5. Nothing is said where another threshold or ``against`` was asked for.
+    """
+    if decision.kind not in ("proba", "decision") or decision.against is not None:
+        return
+    if decision.cut != decision.usual_threshold or not hasattr(decision.model, "predict"):
+        return
+    rows = frame.iloc[:: -(-len(frame) // MOST_ROWS)]
+    try:
+        predicted = np.asarray(decision.model.predict(decision.arrange(rows))).reshape(len(rows))
+    except Exception:  # the decision does not need `predict`
+        return
+    if not set(pd.unique(predicted).tolist()) <= set(decision.classes):
+        return  # it speaks of something else
+    score = decision.score(rows)
+    differ = (predicted == decision.positive) != (score >= decision.cut)
+    if differ.any():
+        tie = f": their score is {decision.cut:g}, a tie, which the decision counts as {decision.positive_name}"
+        do = f"pass threshold={decision.cut + 1e-6:g} to Decision to side with predict"
+        if not np.allclose(score[differ], decision.cut, rtol=0, atol=TIE):
+            tie, do = "", 'pass kind="label" to Decision to explain predict instead of the score'
+        warnings.warn(
+            f"the model's own predict and this decision disagree on {differ.sum()} of {len(rows)} training rows{tie}"
+            f"\n  Try: {do}",
+            FewestWarning,
+            stacklevel=3,
+        )
+
+
+def _check_known(decision: Decision, found: list[Any]) -> None:
+    """Refuse labels that do not tell the refused from the accepted."""
+    mask = "a boolean array, True where a row was accepted"
+    if decision.positive is None:
+        raise UsageError(
+            f"the model has no classes, so the labels {_listed(found)} do not say who was refused",
+            do=f"pass Decision(..., positive=LABEL) with the label of the refused rows, or instead of labels {mask}",
+        )
+    strange = [label for label in found if label not in decision.classes]
+    if decision.classes and strange:
+        raise DataError(
+            f"the labels {_listed(strange)} are not classes of the model, which are {_listed(decision.classes)}",
+            do=f"pass labels as the model knows them, or {mask}",
+        )
+    # One other label alone is that of a table of accepted rows only, if it is of the same kind as the positive one.
+    alike = len(found) == 1 and isinstance(found[0], str) == isinstance(decision.positive, str)
+    if not decision.classes and decision.positive not in found and not alike:
+        raise DataError(
+            f"no row is labelled {decision.positive!r}, the class that is explained; the labels are {_listed(found)}",
+            do=f"correct `positive=` or the labels, or pass {mask}",
+        )
+
+
+def _mask(decision: Decision, accepted: Bools, frame: pd.DataFrame) -> Labels:
+    """Booleans that say who was accepted, unless the model sees it the other way round."""
+    against = decision.score(frame) >= decision.cut
+    if accepted.any() and not accepted.all():
+        share, others = against[accepted].mean(), against[~accepted].mean()
+        if share > others:
+            raise DataError(
+                "booleans say which rows were accepted, but the model refuses more of those that are True "
+                f"({share:.0%}) than of the others ({others:.0%})",
+                do="pass ~y if True means refused, or the labels the model was fitted on",
+            )
+    return Labels(~accepted, accepted)
+
+
+def _listed(labels: Sequence[Any]) -> str:
+    return ", ".join(repr(label) for label in labels[:SHOWN]) + (" ..." if len(labels) > SHOWN else "")

@@ -1,0 +1,5 @@
+"""What an answer is: its columns, its sentence, its figures."""
+
+import lazy_loader
+
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

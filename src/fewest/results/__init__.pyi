@@ -1,0 +1,3 @@
+from . import metrics as metrics
+
+__all__ = ["metrics"]

@@ -1,0 +1,80 @@
+"""Answers: what is known of n cases, column by column; `Explanations` types it on the way out."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+import numpy.typing as npt
+
+from fewest.results.explanation import STATUSES, Status
+
+
+@dataclass
+class Answers:
+    """The answers of n cases as arrays; -1, NaN and nought stand for "none" until `Explanations` types them.
+
+    Attributes
+    ----------
+    status : (n,) int8
+        Position in `STATUSES`.
+    moved : (n, p) bool
+        Features changed.
+    reference : (n,) int32
+    score, score_after, cost, lower, l_inf : (n,) float64
+    proved : (n,) bool
+    nodes : (n,) int64
+    strategy : (n,) int8
+        Position in ``strategies``; 0 where nothing was searched.
+    log_density : (n,) float64
+        Of the row the answer leads to, where a credibility is set.
+    complete : (n,) bool
+        Whether ``alternatives`` is known to hold every smallest set; the search says so.
+    alternatives : dict
+        Row -> (s, p) smallest sets, the one shown first.
+    towards : dict
+        Row -> (s,) the reference each of them leads to, where that is not the row's own for all of them.
+    """
+
+    status: npt.NDArray[np.int8]
+    moved: npt.NDArray[np.bool_]
+    reference: npt.NDArray[np.int32]
+    score: npt.NDArray[np.float64]
+    score_after: npt.NDArray[np.float64]
+    cost: npt.NDArray[np.float64]
+    lower: npt.NDArray[np.float64]
+    l_inf: npt.NDArray[np.float64]
+    proved: npt.NDArray[np.bool_]
+    nodes: npt.NDArray[np.int64]
+    strategy: npt.NDArray[np.int8]
+    log_density: npt.NDArray[np.float64]
+    complete: npt.NDArray[np.bool_]
+    alternatives: dict[int, npt.NDArray[np.bool_]] = field(default_factory=dict)
+    towards: dict[int, npt.NDArray[np.int32]] = field(default_factory=dict)
+
+    @classmethod
+    def blank(cls, n: int, p: int) -> Answers:
+        """All cases ALREADY_NEGATIVE, nothing known."""
+        return cls(
+            status=np.full(n, STATUSES.index(Status.ALREADY_NEGATIVE), dtype=np.int8),
+            moved=np.zeros((n, p), dtype=bool),
+            reference=np.full(n, -1, dtype=np.int32),
+            score=np.full(n, np.nan),
+            score_after=np.full(n, np.nan),
+            cost=np.full(n, np.nan),
+            lower=np.zeros(n),
+            l_inf=np.full(n, np.nan),
+            proved=np.zeros(n, dtype=bool),
+            nodes=np.zeros(n, dtype=np.int64),
+            strategy=np.zeros(n, dtype=np.int8),
+            log_density=np.full(n, np.nan),
+            complete=np.zeros(n, dtype=bool),
+        )
+
+    def put(self, rows: npt.NDArray[np.int64], part: Answers) -> None:
+        """Write the answers of some rows."""
+        for name in ("status", "moved", "reference", "score", "score_after", "cost", "lower", "l_inf", "proved",
+                     "nodes", "strategy", "log_density", "complete"):  # fmt: skip
+            getattr(self, name)[rows] = getattr(part, name)
+        self.alternatives.update({int(rows[k]): sets for k, sets in part.alternatives.items()})
+        self.towards.update({int(rows[k]): goals for k, goals in part.towards.items()})

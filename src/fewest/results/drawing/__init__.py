@@ -1,0 +1,27 @@
+"""Plain data in, pieces of a page out: tables, bars, points and cubes, every text escaped, no script anywhere.
+
+Pages that use these pieces carry `STYLE` once. Colours are chosen there, by class, so that a page can forbid inline
+styles; each picture has a table that says the same.
+"""
+
+from fewest.results.drawing._bars import Bar, Bars, bar_chart
+from fewest.results.drawing._cube import Corner, corners_of, cube
+from fewest.results.drawing._scatter import Point, scatter
+from fewest.results.drawing._style import STYLE
+from fewest.results.drawing._table import CaseRow, case_table
+from fewest.results.drawing._text import percent
+
+__all__ = [
+    "STYLE",
+    "Bar",
+    "Bars",
+    "CaseRow",
+    "Corner",
+    "Point",
+    "bar_chart",
+    "case_table",
+    "corners_of",
+    "cube",
+    "percent",
+    "scatter",
+]

@@ -1,0 +1,315 @@
+"""One verified answer: its status, what changes, and the proof that nothing smaller does."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from typing import Any
+
+import numpy as np
+
+from fewest.tables.schema import Feature
+from fewest.tables.wording import cell, heading, listed, printable, show_measured, show_name
+from fewest.tables.wording import show as show
+from fewest.tables.wording import show_score as show_score
+
+
+class Status(StrEnum):
+    """How a case ended. Outcomes are not numbers: only EXPLAINED has a SEV (rule 3).
+
+    Examples
+    --------
+    >>> Status.UNREACHABLE.value
+    'UNREACHABLE'
+    """
+
+    EXPLAINED = "EXPLAINED"
+    ALREADY_NEGATIVE = "ALREADY_NEGATIVE"
+    UNREACHABLE = "UNREACHABLE"
+    NOT_CREDIBLE = "NOT_CREDIBLE"
+    BUDGET = "BUDGET"
+
+
+STATUSES = tuple(Status)
+
+
+@dataclass(frozen=True)
+class Change:
+    """One feature that is changed: from the case's value to the reference's.
+
+    Attributes
+    ----------
+    feature : str
+        Its name.
+    before, after : object
+    label, unit : str or None
+        What people call it and what its numbers count; None: its name, and nothing.
+
+    Examples
+    --------
+    >>> str(Change("duration_months", 48, 18))
+    'duration_months had been 18 instead of 48'
+    >>> str(Change("duration_months", 48, 18, "Duration", "months"))
+    'Duration had been 18 months instead of 48 months'
+    """
+
+    feature: str
+    before: Any
+    after: Any
+    label: str | None = None
+    unit: str | None = None
+
+    @classmethod
+    def of(cls, feature: Feature, before: Any, after: Any) -> Change:
+        """The change of a feature, with the words its schema has for it."""
+        return cls(feature.name, before, after, feature.label, feature.unit)
+
+    @property
+    def title(self) -> str:
+        """What people call the feature."""
+        return self.label or self.feature
+
+    @property
+    def put(self) -> str:
+        """The feature and the value it gets."""
+        return f"{show_name(self.title)} {show_measured(self.after, self.unit)}"
+
+    def __str__(self) -> str:
+        after, before = (show_measured(value, self.unit) for value in (self.after, self.before))
+        return f"{show_name(self.title)} had been {after} instead of {before}"
+
+
+@dataclass(frozen=True)
+class Fact:
+    """One feature of a case beside the typical case: what it is, what is typical, what would have turned it.
+
+    Attributes
+    ----------
+    feature : str
+        Its title.
+    case, reference : object
+        The values of the case and of the reference.
+    after : object
+        The value in the explanation: the reference's where it is changed, the case's elsewhere (SEV+: the other way).
+    changed : bool
+    unit : str or None
+        What its numbers count.
+    name : str
+        The feature's name.
+
+    Examples
+    --------
+    >>> Fact("duration_months", 48, 18, 18, True).after
+    18
+    """
+
+    feature: str
+    case: Any
+    reference: Any
+    after: Any
+    changed: bool
+    unit: str | None = None
+    name: str = ""
+
+    @property
+    def heading(self) -> str:
+        """Title and unit, for a table of values."""
+        return heading(self.feature, self.unit)
+
+
+@dataclass(frozen=True)
+class Proof:
+    """What is known about the answer and how.
+
+    Attributes
+    ----------
+    strategy : str
+        The search that was used.
+    nodes : int
+        Search nodes or vertices it visited.
+    lower_bound : float
+        No set with fewer features (or of less cost) turns the decision; inf when none at all does. Where a
+        `Credibility` is set: no credible set.
+    minimal : bool
+        Whether the answer is proved to be smallest. With NOT_CREDIBLE, which is only said where it is proved: whether
+        the set shown is the smallest of those that are not credible.
+    verified : bool
+        Whether the user's own model, called on the displayed values, was seen to turn.
+    """
+
+    strategy: str
+    nodes: int
+    lower_bound: float
+    minimal: bool
+    verified: bool
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """The answer for one case.
+
+    Attributes
+    ----------
+    row : int
+        Position of the case in the table.
+    label : object
+        Its index label.
+    status : Status
+    sev : int or None
+        Number of features changed; None unless EXPLAINED.
+    cost : float or None
+        Their summed weights.
+    changes : tuple of Change
+        The set shown: the closest to the case among the smallest. With BUDGET the best one found, if any; with
+        NOT_CREDIBLE the one that would be shown without a floor.
+    score, score_after, margin : float or None
+        The model's score before and after, and how far below (SEV+: above) the threshold it ends.
+    reference : str or None
+        Name of the reference compared with.
+    proof : Proof
+    alternatives : tuple of tuples of Change
+        Smallest sets, the one shown first, where they were asked for. A set that changes the outcome towards another
+        reference only has the values of that one.
+    all_listed : bool
+        Whether the search proved that ``alternatives`` holds every smallest set.
+    l_inf : float or None
+        Largest change of a number, in standard deviations.
+    outcome : str
+        Name of the outcome the change leads to.
+    positive : str
+        Name of the class explained.
+    shows_percent : bool
+        Whether scores are probabilities.
+    threshold : float
+        Where the line is drawn.
+    plus : bool
+        Whether this is SEV+: the case's values put onto the reference.
+    weighted : bool
+        Whether features have weights, so that bounds are costs and not counts.
+    support : int or None
+        Training rows the reference stands for, where that is known.
+    credibility : float or None
+        For the leaf of a tree: at least this share of the accepted cases is there (S / N-, Theorem 4.3).
+    log_density : float or None
+        How dense accepted cases lie where the changes lead, where a `Credibility` is set.
+    facts : tuple of Fact
+        All features in the order of the columns, where they are known; else empty.
+    """
+
+    row: int
+    label: Any
+    status: Status
+    sev: int | None
+    cost: float | None
+    changes: tuple[Change, ...]
+    score: float
+    score_after: float | None
+    margin: float | None
+    reference: str | None
+    proof: Proof
+    alternatives: tuple[tuple[Change, ...], ...]
+    l_inf: float | None
+    outcome: str
+    positive: str
+    shows_percent: bool
+    threshold: float
+    plus: bool = False
+    weighted: bool = False
+    support: int | None = None
+    credibility: float | None = None
+    log_density: float | None = None
+    facts: tuple[Fact, ...] = ()
+    all_listed: bool = False
+
+    def __str__(self) -> str:
+        return sentence(self)
+
+    def _repr_html_(self) -> str:
+        from fewest.results.drawing import CaseRow
+        from fewest.results.notebook import Card
+
+        rows = [CaseRow(f.heading, cell(f.case), cell(f.reference), cell(f.after), f.changed) for f in self.facts]
+        proved = self.status == Status.EXPLAINED and self.proof.minimal
+        card = Card(sentence(self), proof_line(self), rows, proved)
+        if self.plus:
+            card = replace(card, headings=(*card.headings[:3], "Would have led to it"))
+        return card.html()
+
+
+def what_is_proved(answer: Explanation) -> str:
+    """What the proof of an answer says: nothing smaller; with weights nothing cheaper; with a floor nothing credible.
+
+    Examples
+    --------
+    "no smaller set does it", "no cheaper credible set does it"
+    """
+    less = "cheaper" if answer.weighted else "smaller"
+    return f"no {less} set does it" if answer.log_density is None else f"no {less} credible set does it"
+
+
+def proof_line(answer: Explanation) -> str:
+    """What was checked and what is proved, in one line; empty where there is no answer."""
+    parts = []
+    if answer.proof.verified and answer.score_after is not None:
+        before, after = (
+            show_score(score, answer.threshold, answer.shows_percent) for score in (answer.score, answer.score_after)
+        )
+        parts.append(f"Re-checked on the model ({printable(answer.positive)}: {before}, then {after}).")
+    if answer.proof.minimal and answer.status == Status.EXPLAINED:
+        parts.append(f"Proved: {what_is_proved(answer)} ({answer.proof.strategy}, {answer.proof.nodes:,} nodes).")
+    if answer.alternatives:
+        count, known = len(answer.alternatives), "" if answer.all_listed else " listed"
+        parts.append(f"{count} set{'s' if count != 1 else ''} of this size{known}.")
+    if answer.reference is not None:
+        people = "" if answer.support is None else f", typical of {answer.support:,}"
+        parts.append(f'Compared with "{printable(answer.reference)}"{people}.')
+    return " ".join(parts)
+
+
+def _at_least(answer: Explanation) -> str:
+    bound = answer.proof.lower_bound
+    if answer.weighted:
+        return f"the changes would cost at least {bound:g}"
+    return f"at least {bound:g} feature{'s' if bound != 1 else ''} would have to change"
+
+
+def _not_credible(answer: Explanation) -> str:
+    none = f"No allowed change that leads to {printable(answer.outcome)} is credible"
+    if np.isfinite(answer.proof.lower_bound):
+        none += " within the limit"
+    if not answer.changes:
+        return f"{none}."
+    parts = listed([str(change) for change in answer.changes])
+    return f"{none}: the smallest one ({parts}) leads where accepted cases hardly ever are."
+
+
+def _not_possible(answer: Explanation) -> str:
+    if np.isfinite(answer.proof.lower_bound):
+        return f"Not possible within the limit: {_at_least(answer)}."
+    if answer.reference is None:
+        return "Not possible: no allowed change turns the decision."
+    return f'Not possible with the reference "{printable(answer.reference)}": no allowed change turns the decision.'
+
+
+def sentence(answer: Explanation) -> str:
+    """The answer in one sentence.
+
+    A score is printed with the class it is the score of: 48 % beside "good" alone could be read as the chance of good.
+    """
+    before = show_score(answer.score, answer.threshold, answer.shows_percent)
+    outcome, positive = printable(answer.outcome), printable(answer.positive)
+    if answer.status == Status.ALREADY_NEGATIVE:
+        return f"The model did not predict {positive} here ({before}): there is nothing to explain."
+    if answer.status == Status.UNREACHABLE:
+        return _not_possible(answer)
+    if answer.status == Status.NOT_CREDIBLE:
+        return _not_credible(answer)
+    if answer.status == Status.BUDGET and not answer.changes:
+        return f"Stopped before an answer was found: {_at_least(answer)}."
+    after = show_score(float(answer.score_after or 0.0), answer.threshold, answer.shows_percent)
+    if answer.plus:
+        parts = listed([change.put for change in answer.changes])
+        return f"{parts} alone, put onto the typical case, would have led to {positive} ({after})."
+    tail = "" if answer.status == Status.EXPLAINED else " A smaller set may exist: the search was stopped."
+    parts = listed([str(change) for change in answer.changes])
+    return f"If {parts}, the model would have predicted {outcome} ({positive}: {after} instead of {before}).{tail}"

@@ -1,0 +1,182 @@
+"""Answers in a notebook: plain data in, one small block of HTML out. No script, so that untrusted notebooks show it.
+
+Colours follow the reader's light or dark setting; a block is never larger than 20 kB, whatever the table is like.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from markupsafe import Markup
+
+from fewest.results.drawing import STYLE, Bar, Bars, CaseRow, bar_chart, case_table, corners_of, cube
+from fewest.tables.wording import clip
+
+MAX_BYTES = 20_000
+MOST_DRAWN = 4
+# The block brings its own ground: a dark notebook on a light system, or the reverse, would hide the text.
+GROUND = (
+    ".fw-card{background:#fff;padding:.6rem .8rem;border:1px solid #d5dae0;max-width:62rem}.fw-card p{margin:.4rem 0}"
+    ".fw-card .fw-say{font-size:1.05em;font-weight:600}"
+    "@media (prefers-color-scheme:dark){.fw-card{background:#16191d;border-color:#39424c}}"
+)
+
+
+@dataclass(frozen=True)
+class Limits:
+    """How much of wide tables and long texts is shown."""
+
+    text: int
+    sentence: int
+    changed: int
+    same: int
+
+
+LIMITS = (
+    Limits(text=120, sentence=3000, changed=60, same=200),
+    Limits(text=60, sentence=2000, changed=40, same=80),
+    Limits(text=40, sentence=1000, changed=20, same=20),
+    Limits(text=16, sentence=300, changed=5, same=5),
+)
+
+
+@dataclass(frozen=True)
+class Card:
+    """What is said of one case.
+
+    Attributes
+    ----------
+    sentence, proof : str
+    rows : sequence of CaseRow
+        All features; none where they are not known.
+    proved : bool
+        Whether the changed features are a proved answer, of which no part is one.
+    headings : four texts
+        Of the table.
+
+    Examples
+    --------
+    >>> card = Card("If ...", "Re-checked.", (CaseRow("age", "30", "41", "41", True),), proved=True)
+    >>> "<script" in card.html(), "<th scope=\\"row\\">age" in card.html()
+    (False, True)
+    """
+
+    sentence: str
+    proof: str
+    rows: Sequence[CaseRow] = ()
+    proved: bool = False
+    headings: Sequence[str] = ("Feature", "This case", "Typical accepted case", "Would have turned it")
+
+    def html(self) -> str:
+        """The block."""
+        return _first_that_fits(self._within(limits) for limits in LIMITS)
+
+    def _within(self, limits: Limits) -> str:
+        changed = [_clipped(row, limits) for row in self.rows if row.changed]
+        same = [_clipped(row, limits) for row in self.rows if not row.changed]
+        shown = [*changed[: limits.changed], *same[: limits.same]]
+        names = [row.feature for row in changed]
+        parts = [
+            _paragraph(clip(self.sentence, limits.sentence), "fw-say"),
+            _paragraph(self.proof),
+            case_table(shown, self.headings) if shown else Markup(""),
+            _paragraph(_left_out(len(changed) - limits.changed, len(same) - limits.same)),
+        ]
+        if self.proved and 0 < len(names) <= MOST_DRAWN:
+            words = ("is no answer", "turns the decision")
+            parts.append(cube(names, corners_of(len(names), names), words=words))
+        return _block(parts)
+
+
+@dataclass(frozen=True)
+class Overview:
+    """What is said of a whole table.
+
+    Attributes
+    ----------
+    title : str
+    counts : mapping
+        Status -> how many cases.
+    sizes : mapping
+        Number of features -> how many cases need so many.
+    first : sequence of pairs
+        Label and sentence of the first cases.
+    figures : sequence of pairs
+        Name and text of each figure.
+
+    Examples
+    --------
+    >>> page = Overview("2 cases", {"EXPLAINED": 2}, {1: 2}, (("a", "If ..."),), (("mean SEV", "1"),)).html()
+    >>> "1 feature" in page, "EXPLAINED" in page
+    (True, True)
+    """
+
+    title: str
+    counts: Mapping[str, int]
+    sizes: Mapping[int, int]
+    first: Sequence[tuple[str, str]]
+    figures: Sequence[tuple[str, str]]
+
+    def html(self) -> str:
+        """The block."""
+        return _first_that_fits(self._within(limits) for limits in LIMITS)
+
+    def _within(self, limits: Limits) -> str:
+        lines = Markup("").join(
+            Markup("<li><strong>{}</strong>: {}</li>").format(clip(label, limits.text), clip(said, limits.sentence))
+            for label, said in self.first
+        )
+        parts = [
+            _paragraph(self.title, "fw-say"),
+            _pairs("How the cases ended", [(name, f"{count:,}") for name, count in self.counts.items()]),
+            _histogram(self.sizes),
+            Markup("<p>{}</p><ol>{}</ol>").format("The first ones:", lines) if self.first else Markup(""),
+            Markup("<details><summary>More figures</summary>{}</details>").format(_pairs("Figures", self.figures)),
+        ]
+        return _block(parts)
+
+
+def _clipped(row: CaseRow, limits: Limits) -> CaseRow:
+    feature, case, reference, after = (
+        clip(text, limits.text) for text in (row.feature, row.case, row.reference, row.after)
+    )
+    return CaseRow(feature, case, reference, after, row.changed)
+
+
+def _left_out(changed: int, same: int) -> str:
+    counts = ((changed, "changed"), (same, "unchanged"))
+    parts = [f"{count} further {word} feature{'s' if count != 1 else ''}" for count, word in counts if count > 0]
+    return f"Not shown: {' and '.join(parts)}." if parts else ""
+
+
+def _paragraph(text: str, kind: str = "") -> Markup:
+    return Markup('<p class="{}">{}</p>').format(kind, text) if text else Markup("")
+
+
+def _pairs(title: str, pairs: Sequence[tuple[str, str]]) -> Markup:
+    rows = Markup("").join(Markup('<tr><th scope="row">{}</th><td class="n">{}</td></tr>').format(*p) for p in pairs)
+    return Markup("<table><caption>{}</caption><tbody>{}</tbody></table>").format(title, rows)
+
+
+def _histogram(sizes: Mapping[int, int]) -> Markup:
+    total = sum(sizes.values())
+    bars = [
+        Bar(f"{size} feature{'s' if size != 1 else ''}", count, count / total) for size, count in sorted(sizes.items())
+    ]
+    return bar_chart(Bars("Features changed.", "How many must change?", bars)) if bars else Markup("")
+
+
+def _block(parts: Sequence[Markup]) -> str:
+    inner = Markup("").join(parts)
+    return Markup('<style>{}{}</style><div class="fw fw-card">{}</div>').format(Markup(STYLE), Markup(GROUND), inner)
+
+
+def _first_that_fits(pages: Iterable[str]) -> str:
+    """The fullest page that is small enough; text that UTF-8 cannot hold would make it impossible to save."""
+    page = ""
+    for page in pages:
+        sound = page.encode("utf-8", "replace")
+        if len(sound) < MAX_BYTES:
+            return sound.decode("utf-8")
+    return page.encode("utf-8", "replace").decode("utf-8")

@@ -1,0 +1,168 @@
+"""Files in, a run folder out: killed at any moment it goes on where it was, and ends in the same bytes."""
+
+from __future__ import annotations
+
+import time
+import warnings
+from collections import Counter
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import closing
+from dataclasses import replace
+from itertools import chain, islice
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from fewest.engine.model_reading import SAMPLE
+from fewest.errors import DataError, DoubtError, FewestWarning, UsageError
+from fewest.explainer import Explainer
+from fewest.runs.cases import Cases, RawPart, find, fingerprints, has_arrow
+from fewest.runs.folder import Folder, make_folder
+from fewest.runs.part_worker import PartWork, out_of_time
+from fewest.runs.pool import Done, in_process, in_workers
+from fewest.runs.run import Run
+from fewest.runs.settings import files_beside, names, plan
+from fewest.runs.storage import locked, sweep
+
+PART_ROWS = 20_000
+Progress = Callable[[int, int | None, dict[str, int]], None]
+
+
+def explain_files(
+    explainer: Explainer,
+    data: str | Path | Sequence[str | Path],
+    out: str | Path,
+    *,
+    model_file: str | Path | None = None,
+    alternatives: int = 0,
+    jobs: int | None = None,
+    chunk_rows: int | None = None,
+    part_rows: int = PART_ROWS,
+    keep_cases: bool = True,
+    title: str | None = None,
+    model_name: str | None = None,
+    time_limit: float | None = None,
+    progress: Progress | None = None,
+) -> Run:
+    """Explain tables on disk, larger than memory, into a run folder.
+
+    Called again after it was stopped, it goes on; a run that has ended is left as it is. The bytes of the folder depend
+    neither on ``jobs`` nor on ``chunk_rows``, nor on how often the run was killed.
+
+    Parameters
+    ----------
+    explainer : Explainer
+    data : path or sequence of paths
+        CSV (also gzip-compressed) or Parquet: files, or folders of them.
+    out : path
+        The run folder.
+    model_file : path, optional
+        The file the model came from; without it the model is known by its scores of the first rows.
+    alternatives : int
+        As in `Explainer.explain`.
+    jobs : int, optional
+        Processes. Default: as many as the explainer has threads.
+    chunk_rows : int, optional
+        Rows explained at once: less memory, more time. Default: ``part_rows``.
+    part_rows : int
+        Rows per part: what a kill can cost, for each process.
+    keep_cases : bool
+        Keep the cases' own values as well: readers then need neither the data nor the model.
+    title, model_name : str, optional
+        What reports call the run and the model.
+    time_limit : float, optional
+        Seconds after which the run stops with `TimeLimitError`; it can be gone on with.
+    progress : callable, optional
+        Called with rows done, rows in all (None where not known) and counts by status.
+
+    Examples
+    --------
+    >>> import tempfile, pandas as pd, fewest as fw
+    >>> folder = Path(tempfile.mkdtemp())
+    >>> pd.DataFrame({"debt": [10, 90], "age": [30, 40]}).to_csv(folder / "cases.csv", index=False)
+    >>> decision = fw.Decision(lambda rows: rows["debt"].to_numpy() / 100)
+    >>> refs = fw.references.supplied(decision, {"debt": [20], "age": [50]})
+    >>> run = explain_files(fw.Explainer(decision, refs), folder / "cases.csv", folder / "run", jobs=1)
+    >>> sorted(file.name for file in run.path.iterdir())
+    ['manifest.json', 'part-00000.cases.parquet', 'part-00000.certificates.jsonl', 'part-00000.parquet',
+     'references.json']
+    """
+    _check(jobs=jobs, chunk_rows=chunk_rows, part_rows=part_rows)
+    deadline = np.inf if time_limit is None else time.monotonic() + time_limit
+    cases = Cases(find(data), explainer.schema, part_rows, explainer.unseen)
+    work = PartWork(
+        explainer.with_(threads=1), cases, cases.head(SAMPLE), Path(out), "parquet" if has_arrow() else "jsonl",
+        chunk_rows or part_rows, alternatives, keep_cases,
+    )  # fmt: skip
+    work.ready()
+    beside, file = files_beside(work.explainer, work.head), None if model_file is None else Path(model_file)
+    planned = _plan(work, file, beside, names(explainer, cases.paths, title, model_name))
+    return _run(work, planned, beside, jobs or explainer.threads, deadline, progress)
+
+
+def _plan(work: PartWork, model_file: Path | None, beside: dict[str, bytes], about: dict[str, Any]) -> dict[str, Any]:
+    """What the run hangs on."""
+    return plan(
+        work.explainer, work.head, fingerprints(work.cases.paths), alternatives=work.alternatives,
+        part_rows=work.cases.part_rows, parts=work.kind, model_file=model_file, version=_version(),
+        keep_cases=work.keep_cases, beside=beside, about=about,
+    )  # fmt: skip
+
+
+def _run(
+    work: PartWork, planned: dict[str, Any], beside: dict[str, bytes], jobs: int, deadline: float,
+    progress: Progress | None,
+) -> Run:  # fmt: skip
+    """Begin or go on, as the only writer of the folder, and finish."""
+    make_folder(work.folder)
+    with locked(work.folder):
+        folder = Folder.begin(work.folder, planned, beside)
+        if not folder.finished:
+            try:
+                _fill(folder, work, jobs, deadline, progress)
+            except DoubtError as doubt:
+                # Parts that were answered before rest on the same reading of the model: all are done again without it.
+                warnings.warn(f"{doubt.message}; all rows are searched by its own scores", FewestWarning, stacklevel=3)
+                folder.forget()
+                unread = replace(work, explainer=work.explainer.with_(structure="opaque"))
+                _fill(folder, unread, jobs, deadline, progress)
+            finally:
+                sweep(work.folder)
+        return folder.finish()
+
+
+def _fill(folder: Folder, work: PartWork, jobs: int, deadline: float, progress: Progress | None) -> None:
+    """Do what is not done yet."""
+    if time.monotonic() >= deadline:
+        raise out_of_time()
+    total, counts = work.cases.count(), Counter(folder.tally()["counts"])
+    parts = work.cases.parts(lambda number: number not in folder.done)
+    with closing(_done(work, parts, jobs, deadline)) as results:
+        for number, record in results:
+            folder.add(number, record)
+            counts.update(record["counts"])
+            if progress is not None:
+                progress(counts.total(), total, dict(counts))
+    if sorted(folder.done) != list(range(len(folder.done))):
+        raise DataError("the data ended before their time", do="run the same command again when they are whole")
+
+
+def _done(work: PartWork, parts: Iterator[RawPart], jobs: int, deadline: float) -> Generator[Done]:
+    """Results as they come; a table of one part is not worth other processes."""
+    first = list(islice(parts, 2))
+    if jobs > 1 and len(first) > 1:
+        return in_workers(work, chain(first, parts), jobs, deadline)
+    return in_process(work, chain(first, parts), deadline)
+
+
+def _check(**counts: int | None) -> None:
+    for name, count in counts.items():
+        if count is not None and count < 1:
+            raise UsageError(f"{name} is {count}", do="use a number from 1 on")
+
+
+def _version() -> str:
+    from fewest import __version__
+
+    return __version__

@@ -1,0 +1,43 @@
+"""Cases inside the leaves of a tree: a leaf is a box, so each case brings the values it enters with."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import pandas as pd
+
+from fewest.tables.schema import Feature, Schema
+
+
+def entered(schema: Schema, frame: pd.DataFrame, values: Sequence[Mapping[str, Any]]) -> pd.DataFrame:
+    """Rows with the values they are told to have.
+
+    Parameters
+    ----------
+    schema : Schema
+    frame : (n, columns)
+    values : n mappings
+        Feature -> its new value, as JSON holds it.
+
+    Examples
+    --------
+    >>> X = pd.DataFrame({"age": [30, 40], "job": ["a", "b"]})
+    >>> entered(Schema.infer(X), X, [{"job": "b"}, {"age": 50}]).to_dict("list")
+    {'age': [30, 50], 'job': ['b', 'b']}
+    """
+    out = {column: frame[column].astype(object).to_numpy(copy=True) for column in schema.columns}
+    features = {feature.name: feature for feature in schema.features}
+    for row, told in enumerate(values):
+        for name, value in told.items():
+            for column, cell in _cells(features[name], value):
+                out[column][row] = cell
+    return schema.conform(pd.DataFrame(out, index=frame.index).infer_objects(), unseen="allow")
+
+
+def _cells(feature: Feature, value: Any) -> list[tuple[str, Any]]:
+    if feature.kind == "indicators":
+        return [(column, int(column == value)) for column in feature.columns]
+    if len(feature.columns) > 1:
+        return [(column, value[column]) for column in feature.columns]
+    return [(feature.columns[0], value)]

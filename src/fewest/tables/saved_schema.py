@@ -1,0 +1,87 @@
+"""A schema as plain JSON values and back; files that hold references or trees share it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import fields
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from fewest.tables.schema import Feature, Schema
+
+TUPLES = ("columns", "levels")
+OPEN_ENDED = {"minimum": -math.inf, "maximum": math.inf}
+
+
+def schema_to_json(schema: Schema) -> dict[str, Any]:
+    """Features and dtypes as plain values.
+
+    Examples
+    --------
+    >>> schema_to_json(Schema.infer(pd.DataFrame({"age": [20, 40]})))["dtypes"]
+    {'age': 'int64'}
+    """
+    return {
+        "features": [features_to_json(feature) for feature in schema.features],
+        "dtypes": {column: str(dtype) for column, dtype in schema.dtypes.items()},
+    }
+
+
+def schema_from_json(features: Sequence[Mapping[str, Any]], dtypes: Mapping[str, str]) -> Schema:
+    """The schema that `schema_to_json` was given.
+
+    Examples
+    --------
+    >>> schema = Schema.infer(pd.DataFrame({"age": [20, 40], "job": pd.Categorical(["b", "a"])}))
+    >>> again = schema_from_json(**schema_to_json(schema))
+    >>> again.features == schema.features, again.dtypes == schema.dtypes
+    (True, True)
+    """
+    known = tuple(_read_feature(feature) for feature in features)
+    levels = {feature.columns[0]: feature for feature in known if len(feature.columns) == 1}
+    return Schema(known, {column: _read_dtype(name, levels.get(column)) for column, name in dtypes.items()})
+
+
+def features_to_json(feature: Feature) -> dict[str, Any]:
+    """One feature as plain values; an open end of its range is null."""
+    return {part.name: plain(getattr(feature, part.name)) for part in fields(Feature)}
+
+
+def plain(value: Any) -> Any:
+    """A value as JSON holds it; what is missing or not finite is null.
+
+    Examples
+    --------
+    >>> plain((np.int64(3), float("nan"), "a", pd.NA))
+    [3, None, 'a', None]
+    """
+    if isinstance(value, tuple | list):
+        return [plain(part) for part in value]
+    if isinstance(value, dict):
+        return {str(key): plain(part) for key, part in value.items()}
+    if isinstance(value, np.generic):
+        value = value.item()
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    if value is pd.NA or value is pd.NaT:
+        return None
+    if isinstance(value, pd.Timestamp):
+        return value.isoformat()
+    return value if value is None or isinstance(value, bool | int | float | str) else str(value)
+
+
+def _read_feature(content: Mapping[str, Any]) -> Feature:
+    known = {part.name for part in fields(Feature)}
+    values = {name: value for name, value in content.items() if name in known}
+    values.update({name: tuple(values[name]) for name in TUPLES})
+    values.update({name: end for name, end in OPEN_ENDED.items() if values.get(name) is None})
+    return Feature(**values)
+
+
+def _read_dtype(name: str, feature: Feature | None) -> Any:
+    if name == "category" and feature is not None:
+        return pd.CategoricalDtype(list(feature.levels), ordered=feature.ordered)
+    return pd.api.types.pandas_dtype(name)

@@ -1,0 +1,91 @@
+"""The tables of All-Opt and ExpO: what they train, what they compare with, and where their figures come from."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import fewest as fw
+from fewest.experiments.paper import expo, find
+from fewest.experiments.paper.allopt import KINDS, WALKS, AllOpt1Table
+from fewest.experiments.paper.data import Rows, load_split
+from fewest.experiments.paper.measures import CASES
+from fewest.experiments.paper.models import PaperModel
+from fewest.experiments.paper.printed import printed_training
+
+pytest.importorskip("torch")
+
+TEX = Path("../shared/paper/improving-decision-sparsity.tex")
+
+
+@pytest.mark.parametrize(("name", "lines"), [("allopt1", 4), ("alloptc", 3), ("expo", 6)])
+def test_a_quick_unit_has_a_record_per_method_and_is_the_same_again(name: str, lines: int) -> None:
+    table = find(name, quick=True)
+    records, again = (table.cells("german", 0, lambda line: None) for _ in range(2))
+    assert [record.method for record in records] == list(table.methods)
+    assert len(records) == lines
+    for first, second in zip(records, again, strict=True):
+        steady = {key for key in first.figures if not re.search("seconds|times|milli", key)}
+        assert all(np.array_equal(first.figures[key], second.figures[key], equal_nan=True) for key in steady)
+        assert 0.3 < first.figures["test_accuracy"] <= 1
+
+
+def test_a_larger_booster_is_measured_against_the_papers() -> None:
+    larger, own = (find(name).search("headline", "GBDT") for name in ("allopt1", "alloptc"))
+    assert (larger.estimator.booster.max_depth, own.estimator.booster.max_depth) == (5, 3)
+    assert isinstance(larger.baseline, PaperModel)
+    assert larger.baseline.kind == "GBDT"
+    assert own.baseline == "start"
+
+
+def test_sev_is_of_the_trained_models_own_test_positives() -> None:
+    """The authors measured it on those of the model before."""
+    table = AllOpt1Table(quick=True)
+    record = table.cells("german", 0, lambda line: None)[0]
+    rows = load_split("german", 0)
+    search = table.search("german", "GBDT").fit(rows.X_train[:400], rows.y_train[:400])
+    decision = fw.Decision(search, positive=1)
+    cases = rows.X_test[:400][:CASES]
+    out = fw.Explainer(decision, search.references_, unseen="allow").explain(cases[decision.verdicts(cases).positive])
+    assert record.figures["sev"] == pytest.approx(out.sev().mean())
+
+
+def test_every_dataset_has_a_walk_and_every_line_a_model() -> None:
+    for table in (find("allopt1"), find("alloptc")):
+        assert set(table.datasets) == set(WALKS)
+        for dataset in table.datasets:
+            for method in table.methods:
+                search = table.search(dataset, method)  # type: ignore[attr-defined]
+                assert search.tolerance <= 0.01
+                assert search.estimator.model == KINDS[method][1]["model"]
+
+
+@pytest.mark.skipif(not TEX.is_file(), reason="the paper is not beside the repository")
+def test_printed_figures_are_the_papers() -> None:
+    text = TEX.read_text()
+    body = text[text.index("\\label{tab:allopt_1}") : text.index("\\label{tab:alloptc}")]
+    for (dataset, method), figures in printed_training("allopt1").items():
+        sev = figures["sev"]
+        assert f"{sev.mean:.2f}\\pm{sev.sd:.2f}" in body, (dataset, method)
+    assert len(printed_training("allopt1")) == len(printed_training("alloptc")) == 21
+    assert len(printed_training("expo")) == 28
+
+
+def test_expo_trains_on_no_more_rows_than_it_says(monkeypatch: pytest.MonkeyPatch) -> None:
+    class EnoughError(Exception):
+        pass
+
+    def train(self: Any, model: str, way: str, rows: Rows) -> None:
+        raise EnoughError(len(rows.X_train), len(rows.y_train), len(rows.X_test))
+
+    table = find("expo")
+    assert (table.settings("diabetes")["rows"], "rows" in table.settings("german")) == (20_000, False)
+    monkeypatch.setattr(expo, "MOST_ROWS", {"german": 150})
+    monkeypatch.setattr(expo.ExpoTable, "_train", train)
+    with pytest.raises(EnoughError) as caught:
+        table.cells("german", 0, lambda line: None)
+    assert caught.value.args == (150, 150, 200)

@@ -1,0 +1,273 @@
+import json
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, ClassVar
+
+import pytest
+
+import fewest.experiments.paper.store as store_module
+from fewest import references
+from fewest.errors import DataError, FewestError, UsageError
+from fewest.experiments.paper import (
+    FileStore,
+    Printed,
+    Record,
+    Store,
+    TableColumn,
+    Unit,
+    as_markdown,
+    as_text,
+    find,
+    run,
+    summarise,
+)
+from fewest.experiments.paper.base import Published, Table, Tell, fingerprint
+
+
+@dataclass(frozen=True)
+class Sums:
+    """A table that can be computed in one's head, and stops where it is told to."""
+
+    name: ClassVar[str] = "sums"
+    stored_as: ClassVar[str] = "sums"
+    title: ClassVar[str] = "Sums"
+    datasets: ClassVar[tuple[str, ...]] = ("german", "mimic_demo")
+    methods: ClassVar[tuple[str, ...]] = ("plus", "times")
+    columns: ClassVar[tuple[TableColumn, ...]] = (TableColumn("value", "value", 2), TableColumn("none", "none"))
+    published: ClassVar[Published] = {("german", "plus"): {"value": Printed(12.0, 0.5)}}
+    notes: ClassVar[tuple[str, ...]] = ("A note.",)
+
+    folder: str | Path | None = None
+    quick: bool = False
+    step: int = 10
+    stop_at: int | None = None
+    seen: list[Unit] = field(default_factory=list, compare=False)
+
+    def settings(self, dataset: str) -> Mapping[str, Any]:
+        return {"step": self.step}
+
+    def cells(self, dataset: str, split: int, tell: Tell) -> list[Record]:
+        if len(self.seen) == self.stop_at:
+            raise KeyboardInterrupt
+        self.seen.append(Unit(dataset, split))
+        tell(f"summing {split}")
+        return [
+            Record(dataset, "plus", {"value": float(split + self.step), "none": float("nan")}),
+            Record(dataset, "times", {"value": float(split * self.step)}),
+        ]
+
+
+def measure(table: Sums, folder: Path, splits: int = 5) -> list[Record]:
+    return run(table, ["german"], splits, FileStore(folder, table.name))
+
+
+def test_a_killed_run_goes_on_and_ends_with_the_same_bytes(tmp_path: Path) -> None:
+    with pytest.raises(KeyboardInterrupt):
+        measure(Sums(stop_at=2), tmp_path / "killed")
+    finished = (tmp_path / "killed" / "sums.jsonl").read_bytes()
+    assert finished.count(b"\n") == 2
+    resumed = Sums()
+    records = measure(resumed, tmp_path / "killed")
+    assert resumed.seen == [Unit("german", split) for split in (2, 3, 4)]
+    whole = measure(Sums(), tmp_path / "whole")
+    assert (tmp_path / "killed" / "sums.jsonl").read_bytes() == (tmp_path / "whole" / "sums.jsonl").read_bytes()
+    assert (tmp_path / "killed" / "sums.jsonl").read_bytes().startswith(finished)
+    assert repr(records) == repr(whole)
+
+
+def test_a_finished_run_computes_nothing_again(tmp_path: Path) -> None:
+    first = measure(Sums(), tmp_path)
+    again = Sums(stop_at=0)
+    assert repr(measure(again, tmp_path)) == repr(first)
+    assert again.seen == []
+    more = Sums()
+    measure(more, tmp_path, splits=7)
+    assert more.seen == [Unit("german", 5), Unit("german", 6)]
+
+
+@pytest.mark.parametrize("change", [{"step": 11}, {"quick": True}])
+def test_other_settings_do_not_take_over_records(tmp_path: Path, change: dict[str, Any]) -> None:
+    measure(Sums(), tmp_path)
+    other = Sums(**change)
+    assert measure(other, tmp_path)[0].figures["value"] == other.step
+    assert len(other.seen) == 5
+    assert fingerprint(other, "german") != fingerprint(Sums(), "german")
+    back = Sums()
+    measure(back, tmp_path)
+    assert back.seen == []
+
+
+def test_another_version_or_edition_of_the_data_does_not_take_over_records(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    measure(Sums(), tmp_path)
+    with monkeypatch.context() as patch:
+        patch.setattr(store_module, "__version__", "0.0.0")
+        older = Sums()
+        measure(older, tmp_path)
+        assert len(older.seen) == 5
+    monkeypatch.setattr("fewest.experiments.paper.base.checksum", lambda name, folder: "other bytes")
+    changed = Sums()
+    measure(changed, tmp_path)
+    assert len(changed.seen) == 5
+
+
+def test_half_a_line_at_the_end_is_cut_off_and_computed_again(tmp_path: Path) -> None:
+    measure(Sums(), tmp_path / "whole")
+    whole = (tmp_path / "whole" / "sums.jsonl").read_bytes()
+    torn = tmp_path / "torn" / "sums.jsonl"
+    torn.parent.mkdir()
+    torn.write_bytes(whole[:-7])
+    resumed = Sums()
+    measure(resumed, torn.parent)
+    assert resumed.seen == [Unit("german", 4)]
+    assert torn.read_bytes() == whole
+
+
+def test_a_line_that_is_no_record_is_named(tmp_path: Path) -> None:
+    measure(Sums(), tmp_path, splits=1)
+    with (tmp_path / "sums.jsonl").open("a") as file:
+        file.write('{"dataset": "german"}\n')
+    with pytest.raises(DataError, match=r"sums\.jsonl, line 2"):
+        FileStore(tmp_path, "sums")
+
+
+def test_what_is_not_a_number_is_null_in_the_file_and_missing_in_the_table(tmp_path: Path) -> None:
+    records = measure(Sums(), tmp_path, splits=1)
+    entry = json.loads((tmp_path / "sums.jsonl").read_text())
+    assert entry["records"][0] == {"method": "plus", "figures": {"value": 10.0, "none": None}}
+    assert set(entry) == {"dataset", "split", "fingerprint", "version", "records"}
+    lines = summarise(Sums(), records)
+    assert lines[0].cells["none"].count == 0
+
+
+def test_progress_names_every_unit_and_how_many_were_there_before(tmp_path: Path) -> None:
+    told: list[str] = []
+    measure(Sums(), tmp_path, splits=1)
+    run(Sums(), ["german"], 2, FileStore(tmp_path, "sums"), tell=told.append)
+    assert told[0] == "1 of 2 units are finished already"
+    assert told[1] == "summing 1"
+    assert told[2].startswith("sums  1/1  german, split 1: ")
+
+
+def test_a_dataset_that_is_not_here_is_told_before_anything_is_computed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("FEWEST_DATA", raising=False)
+    monkeypatch.chdir(tmp_path)
+    table = Sums()
+    with pytest.raises(DataError, match="FEWEST_DATA"):
+        run(table, ["german", "mimic_demo"], 1, Store())
+    assert table.seen == []
+
+
+@pytest.mark.parametrize(
+    ("datasets", "splits", "jobs", "said"),
+    [(["atlantis"], 1, 1, "no dataset"), (["german"], 0, 1, "0 splits"), (["german"], 1, 0, "0 jobs")],
+)
+def test_runs_that_make_no_sense_are_refused(datasets: list[str], splits: int, jobs: int, said: str) -> None:
+    with pytest.raises(UsageError, match=said):
+        run(Sums(), datasets, splits, Store(), jobs=jobs)
+
+
+def test_each_dataset_may_have_its_own_number_of_splits() -> None:
+    class ByUnit(Store):
+        """Asks no data for their checksum."""
+
+        def __init__(self) -> None:
+            self.kept: dict[Unit, tuple[Record, ...]] = {}
+
+        def get(self, table: Table, unit: Unit) -> tuple[Record, ...] | None:
+            return self.kept.get(unit)
+
+        def put(self, table: Table, unit: Unit, records: Sequence[Record]) -> None:
+            self.kept[unit] = tuple(records)
+
+    table, wanted = Sums(), {"german": 1, "mimic_demo": 2}
+    records = run(table, list(wanted), wanted, ByUnit())
+    assert table.seen == [Unit("german", 0), Unit("mimic_demo", 0), Unit("mimic_demo", 1)]
+    assert len(records) == 2 * len(table.seen)
+    with pytest.raises(UsageError, match="make no run"):
+        run(table, ["german"], {"german": 0}, ByUnit())
+
+
+def test_a_place_that_is_a_file_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(UsageError, match="no place for a folder"):
+        FileStore(tmp_path / "file", "sums")
+
+
+def test_two_jobs_give_the_records_of_one(tmp_path: Path) -> None:
+    pytest.importorskip("gosdt")
+    pytest.importorskip("praxis")
+    table = find("trees", quick=True)
+    alone = run(table, ["german"], 2, FileStore(tmp_path / "one", "trees"))
+    together = run(table, ["german"], 2, FileStore(tmp_path / "two", "trees"), jobs=2)
+    assert repr(together) == repr(alone)
+    lines = [sorted((tmp_path / name / "trees.jsonl").read_text().splitlines()) for name in ("one", "two")]
+    assert lines[0] == lines[1]
+
+
+DYING = """
+import os, sys
+sys.path.insert(0, {folder!r})
+from dying import Dying
+from fewest.errors import FewestError
+from fewest.experiments.paper import Store, run
+if __name__ == "__main__":
+    try:
+        run(Dying(), ["german"], 2, Store(), jobs=2)
+    except FewestError as error:
+        print(error)
+"""
+
+
+def test_a_process_killed_from_outside_is_an_error_and_not_a_wait(tmp_path: Path) -> None:
+    (tmp_path / "dying.py").write_text(
+        "import os\nfrom fewest.experiments.paper.trees import TreesTable\n"
+        "class Dying(TreesTable):\n    def cells(self, dataset, split, tell):\n        os._exit(9)\n"
+    )
+    script = tmp_path / "main.py"
+    script.write_text(DYING.format(folder=str(tmp_path)))
+    done = subprocess.run([sys.executable, str(script)], capture_output=True, text=True, timeout=120, check=False)
+    assert "a process was killed from outside" in done.stdout
+    assert FewestError.exit_code == 1
+
+
+def test_means_spreads_and_differences_are_those_of_the_splits() -> None:
+    lines = summarise(Sums(), run(Sums(), ["german"], 3, Store()))
+    assert [(line.method, line.splits) for line in lines] == [("plus", 3), ("times", 3)]
+    cell = lines[0].cells["value"]
+    assert (cell.mean, cell.sd, cell.count, cell.difference) == (11.0, 1.0, 3, -1.0)
+    assert lines[1].cells["value"].paper is None
+    text = as_text(Sums(), lines).splitlines()
+    assert text[2].split() == ["dataset", "method", "splits", "value", "paper", "diff", "none"]
+    assert text[4].split() == ["german", "plus", "3", "11.00", "±", "1.00", "12.00", "-1.00", "-"]
+    assert text[5].split() == ["german", "times", "3", "10.00", "±", "10.00", "-", "-", "-"]
+    assert text[-1] == "A note."
+    assert "12.00 ± 0.50 | -1.00" in as_markdown(Sums(), lines)
+
+
+UNITS = Path(__file__).parents[3] / "docs" / "benchmarks" / "units"
+
+
+@pytest.mark.parametrize("name", ["sev1", "sevc", "sevcf", "alloptc", "counterfactuals", "expo"])
+@pytest.mark.parametrize(
+    ("kind", "choice"), [("clusters", "assignment"), ("clusters", "embedding"), ("single", "centre")]
+)
+def test_a_changed_default_of_the_references_makes_new_units(
+    name: str, kind: str, choice: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table = find(name)
+    before = fingerprint(table, "german")
+    monkeypatch.setitem(getattr(references, kind).__kwdefaults__, choice, "other")
+    assert fingerprint(table, "german") != before
+
+
+@pytest.mark.parametrize("name", ["allopt1", "alloptc", "expo"])
+def test_the_published_units_are_still_those_of_the_settings(name: str) -> None:
+    lines = [json.loads(line) for line in (UNITS / f"{name}.jsonl").read_text().splitlines()]
+    assert {line["fingerprint"] for line in lines if line["dataset"] == "german"} == {fingerprint(find(name), "german")}

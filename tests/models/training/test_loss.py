@@ -1,0 +1,213 @@
+"""The SEV loss against a slow, literal transcription of the paper's formula, for all models and reference kinds."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import fewest as fw
+from fewest.decision import Decision
+from fewest.models.training import AllOptClassifier
+from fewest.models.training._recipes import recipe_of
+from fewest.models.training._session import Session
+from fewest.models.training._terms import AllOptTerm, Weights
+from fewest.models.training._trainer import Batch
+from fewest.references import References
+
+torch = pytest.importorskip("torch")
+
+MODELS = ("logistic", "mlp", "boosted")
+
+
+def _flexible(decision: Decision, X: Any, y: Any) -> References:
+    return fw.references.single(decision, X, y, on_positive="allow").flexible(0.1)
+
+
+REFERENCES = {
+    "single": "single",
+    "nearest cluster": partial(fw.references.clusters, n_clusters=3, assignment="features"),
+    "sparsest clusters": partial(fw.references.clusters, n_clusters=3, assignment="sparsest"),
+    "flexible": _flexible,
+}
+
+
+@pytest.fixture(autouse=True)
+def _double():
+    torch.set_default_dtype(torch.float64)
+    yield
+    torch.set_default_dtype(torch.float32)
+
+
+def table(seed: int, n: int = 160) -> tuple[pd.DataFrame, Any]:
+    rng = np.random.default_rng(seed)
+    frame = pd.DataFrame(
+        {
+            "debt": rng.normal(size=n),
+            "job": rng.choice(["none", "clerk", "driver"], n),
+            "age": rng.integers(18, 80, n),
+            "owner": rng.choice(["yes", "no"], n),
+        }
+    )
+    score = frame["debt"] * 1.5 + (frame["job"] == "none") - (frame["age"] - 45) / 20 - 0.5
+    return frame, np.where(score + rng.normal(size=n) > 0, "bad", "good")
+
+
+def session(model: str, references: str, seed: int = 0) -> tuple[Session, AllOptTerm, Weights]:
+    """A model after a short warm-up, with All-Opt's term over all rows."""
+    frame, labels = table(seed)
+    estimator = AllOptClassifier(
+        model, REFERENCES[references], hidden=(6, 5), warmup_epochs=4, epochs=1, learning_rate=0.05, positive="bad",
+        knots=4, booster=_booster(), device="cpu",
+    )  # fmt: skip
+    begun, _ = estimator._begin(frame, labels)
+    begun.run("warm-up", 4)
+    begun._cook(recipe_of(REFERENCES[references], 0))
+    weights = Weights(c1=0.7, c2=0.3, margin=0.05, anchor=False)
+    return begun, AllOptTerm(weights, begun._targets(), lambda epoch: None), weights
+
+
+def _booster() -> Any:
+    from sklearn.ensemble import GradientBoostingClassifier
+
+    return GradientBoostingClassifier(n_estimators=6, max_depth=2, random_state=0)
+
+
+def batch(begun: Session) -> Batch:
+    numbers = torch.arange(len(begun.frame))
+    rows = begun.trainer.rows
+    return Batch(numbers, rows, begun.head.logits(rows))
+
+
+def literal(begun: Session, weights: Weights) -> float:
+    """The formula of the paper, row by row and feature by feature, on raw rows and the exported model."""
+    decision, references = begun.decision(), begun.references
+    assert references is not None
+    candidates = references.candidates(begun.frame)
+    chance = list(begun.model().classes_).index(begun.positive)
+
+    def f(row: pd.Series[Any]) -> float:
+        one = begun.schema.conform(row.to_frame().T, unseen="allow")
+        return float(decision.model.predict_proba(one)[0, chance])
+
+    sev, pos = [], []
+    for i in range(len(begun.frame)):
+        query = begun.frame.iloc[i]
+        if f(query) < 0.5:
+            continue
+        values = []
+        for k in candidates[i]:
+            reference = references.frame.iloc[int(k)]
+            pos.append(max(f(reference), 0.5 - weights.margin))
+            for feature in begun.schema.features:
+                aligned = query.copy()
+                for column in feature.columns:
+                    aligned[column] = reference[column]
+                values.append(f(aligned))
+        sev.append(max(min(values), 0.5 - weights.margin))
+    assert len(sev) > 20
+    return weights.c1 * float(np.mean(sev)) + weights.c2 * float(np.mean(pos))
+
+
+@pytest.mark.parametrize("references", REFERENCES)
+@pytest.mark.parametrize("model", MODELS)
+def test_the_terms_equal_the_formula_read_literally(model: str, references: str) -> None:
+    begun, term, weights = session(model, references)
+    assert float(term(begun.head, batch(begun)).detach()) == pytest.approx(literal(begun, weights), abs=1e-9)
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_a_loss_that_takes_the_reference_number_for_a_feature_is_caught(model: str) -> None:
+    """The authors' loss for clusters replaces only the feature whose number is that of the cluster."""
+    begun, _, weights = session(model, "nearest cluster")
+
+    class Twin(AllOptTerm):
+        def __call__(self, head: Any, batch: Batch) -> Any:
+            found = (batch.logits >= 0).nonzero()[:, 0]
+            numbers = batch.numbers[found]
+            labels = self.targets.candidates[numbers]
+            aligned = head.aligned(batch.rows[found], self.targets[numbers])
+            own = aligned.gather(2, labels[:, :, None])
+            scores = torch.sigmoid(head.logits(self.targets.references))[labels].clamp(min=0.5 - weights.margin)
+            floor = torch.sigmoid(own.flatten(1).amin(1)).clamp(min=0.5 - weights.margin)
+            return weights.c1 * floor.mean() + weights.c2 * scores.mean()
+
+    twin = Twin(weights, begun._targets(), lambda epoch: None)
+    assert float(twin(begun.head, batch(begun)).detach()) != pytest.approx(literal(begun, weights), abs=1e-3)
+
+
+@pytest.mark.parametrize("references", ["single", "sparsest clusters"])
+@pytest.mark.parametrize("model", MODELS)
+def test_gradients_agree_with_finite_differences(model: str, references: str) -> None:
+    begun, term, _ = session(model, references, seed=3)
+    for parameter in begun.head.parameters:
+        parameter.grad = None
+    term(begun.head, batch(begun)).backward()
+    rng = np.random.default_rng(0)
+    checked = 0
+    for parameter in begun.head.parameters:
+        if parameter.grad is None:
+            continue
+        flat, slope = parameter.data.view(-1), parameter.grad.reshape(-1)
+        for place in rng.choice(len(flat), min(4, len(flat)), replace=False):
+            assert float(slope[place]) == pytest.approx(_slope(begun, term, flat, int(place)), abs=1e-6)
+            checked += 1
+    assert checked >= 3
+
+
+def _slope(begun: Session, term: AllOptTerm, flat: Any, place: int, step: float = 1e-6) -> float:
+    value, ends = float(flat[place]), []
+    for sign in (1.0, -1.0):
+        flat[place] = value + sign * step
+        with torch.no_grad():
+            ends.append(float(term(begun.head, batch(begun))))
+    flat[place] = value
+    return (ends[0] - ends[1]) / (2 * step)
+
+
+def test_anchoring_changes_no_value_and_takes_the_mean_score_out_of_the_gradient() -> None:
+    begun, term, weights = session("logistic", "single")
+    plain = term(begun.head, batch(begun))
+    held = AllOptTerm(weights._replace(anchor=True, c2=0.0), term.targets, lambda epoch: None)
+    value = held(begun.head, batch(begun))
+    assert float(value.detach()) == pytest.approx(
+        float(plain.detach()) - weights.c2 * _reference_part(begun, term), abs=1e-12
+    )
+    bias = begun.head.parameters[1]
+    bias.grad = None
+    value.backward()
+    assert float(bias.grad) == pytest.approx(0.0, abs=1e-12)
+
+
+def _reference_part(begun: Session, term: AllOptTerm) -> float:
+    chances = torch.sigmoid(begun.head.logits(term.targets.references))
+    found = (batch(begun).logits >= 0).nonzero()[:, 0]
+    return float(chances.detach()[term.targets.candidates[found]].clamp(min=0.45).mean())
+
+
+def test_the_estimate_of_mean_sev_counts_queries_that_one_feature_does_not_turn() -> None:
+    begun, term, _ = session("logistic", "single")
+    term.start_epoch(0)
+    assert np.isnan(term.sev_estimate)
+    term(begun.head, batch(begun))
+    assert begun.references is not None
+    out = fw.Explainer(begun.decision(), begun.references).explain(begun.frame)
+    explained = [one.sev for one in out if one.sev]
+    assert term.sev_estimate == pytest.approx(1 + np.mean([sev > 1 for sev in explained]))
+
+
+def test_at_most_so_many_queries_of_a_batch_are_aligned() -> None:
+    begun, term, weights = session("logistic", "single")
+    few = AllOptTerm(weights._replace(most=3), term.targets, lambda epoch: None)
+    few(begun.head, batch(begun))
+    assert few.queries == 3
+
+
+def test_a_batch_without_positives_costs_nothing() -> None:
+    begun, term, _ = session("logistic", "single")
+    negatives = (begun.head.logits(begun.trainer.rows) < 0).nonzero()[:, 0]
+    rows = begun.trainer.rows[negatives]
+    assert float(term(begun.head, Batch(negatives, rows, begun.head.logits(rows))).detach()) == 0.0

@@ -1,0 +1,191 @@
+"""Every option that is a word or a count: one that is misspelt, nought or negative is refused with what to write."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.linear_model import LogisticRegression
+from sklearn.tree import DecisionTreeClassifier
+
+import fewest as fw
+from fewest import credibility, references
+from fewest.errors import UsageError, check_count, check_number, check_word
+from fewest.experiments.peers import NICE
+from fewest.reporting.plots import ClusterMapDisplay, FeatureFrequencyDisplay, RegionDisplay
+from fewest.results import metrics
+
+X = pd.DataFrame({"debt": np.arange(40) % 20, "age": 20 + np.arange(40)})
+Y = (X["debt"].to_numpy() >= 12).astype(int)
+MODEL = LogisticRegression(max_iter=1000).fit(X, Y)
+DECISION = fw.Decision(MODEL)
+REFS = references.single(DECISION, X, Y)
+
+
+def _explainer(**options: Any) -> Any:
+    return fw.Explainer(DECISION, REFS, **options)
+
+
+def _explain(**options: Any) -> Any:
+    return _explainer().explain(X, **options)
+
+
+def _leaves(**options: Any) -> Any:
+    return references.leaves(fw.Decision(DecisionTreeClassifier(max_depth=2).fit(X, Y)), X, Y, **options)
+
+
+def _frequency(**options: Any) -> Any:
+    return FeatureFrequencyDisplay.from_explanations(_explain(), **options)
+
+
+def _map(**options: Any) -> Any:
+    return ClusterMapDisplay.from_references(references.clusters(DECISION, X, Y, n_clusters=2), X, **options)
+
+
+def _of(factory: Callable[..., Any], *given: Any) -> Callable[..., Any]:
+    return lambda **options: factory(DECISION, X, Y, *given, **options)
+
+
+WORDS: list[tuple[Callable[..., Any], str, str, str]] = [
+    (lambda **options: fw.Decision(MODEL, **options), "kind", "probe", "proba"),
+    (lambda **options: REFS.schema.conform(X, **options), "unseen", "alow", "allow"),
+    (lambda **options: fw.Feature("a", columns=("a",), **options), "kind", "interger", "integer"),
+    (_explainer, "direction", "Minus", "minus"),
+    (_explainer, "unseen", "eror", "error"),
+    (_explainer, "structure", "opake", "opaque"),
+    (_of(references.single), "centre", "medain", "median"),
+    (_of(references.single), "on_positive", "alow", "allow"),
+    (_of(references.clusters), "centre", "medoids", "medoid"),
+    (_of(references.clusters), "embedding", "pcaa", "pca"),
+    (_of(references.clusters), "assignment", "sparset", "sparsest"),
+    (_of(references.clusters), "select", "BIC", "bic"),
+    (_of(references.clusters), "n_clusters", "autom", "auto"),
+    (_of(references.near_threshold), "centre", "meam", "mean"),
+    (_leaves, "value", "nearst", "nearest"),
+    (lambda **options: references.supplied(DECISION, X[:1], **options), "assignment", "feature", "features"),
+    (lambda **options: references.supplied(DECISION, X[:1], **options), "on_positive", "eror", "error"),
+    (lambda **options: REFS.with_assignment(**options), "assignment", "sparsets", "sparsest"),
+    (lambda **options: REFS.flexible(0.1, **options), "at", "quantile", "quantiles"),
+    (_of(credibility.mixture), "covariance", "ful", "full"),
+    (lambda **options: fw.Only("age", **options), "direction", "upp", "up"),
+    (lambda **options: NICE(**options).fit(DECISION, X, Y), "reward", "sparse", "sparsity"),
+]
+COUNTS: list[tuple[Callable[..., Any], str, tuple[Any, ...]]] = [
+    (_explainer, "nodes", (0, -5, 2.5, "many", True)),
+    (_explainer, "threads", (0, -1, 1.5, "all")),
+    (_explain, "alternatives", (-1, 1.5, "all", True)),
+    (_explain, "time_limit", (-1, float("nan"), float("inf"), "10")),
+    (_of(references.clusters), "n_clusters", (0, -1, 2.0, True)),
+    (_of(references.clusters), "m", (0, -1, float("nan"), "2")),
+    (_of(references.clusters), "max_rows", (0, -1, 10.5)),
+    (_of(references.clusters), "min_share", (-0.1, 1, float("nan"), "0.1")),
+    (_of(references.near_threshold), "width", (0, -1, float("nan"), "wide")),
+    (lambda eps: REFS.flexible(eps), "eps", (-0.1, 0.6, float("nan"), "a bit")),
+    (lambda **options: REFS.flexible(0.1, **options), "grid", (1, 0, 2.5)),
+    (lambda **options: REFS.flexible(0.1, **options), "passes", (0, -1, 1.5)),
+    (_of(credibility.mixture), "floor", (-0.1, 1.1, float("nan"), "low")),
+    (_of(credibility.mixture), "n_components", (0, -1, 1.5)),
+    (_of(credibility.mixture), "regularisation", (0, -1.0, float("nan"))),
+    (_of(credibility.mixture), "max_rows", (0, -1)),
+    (_of(credibility.neighbours), "k", (0, -1, 2.5)),
+    (_of(credibility.neighbours), "max_rows", (0, -1)),
+    (lambda threshold: fw.Decision(MODEL, threshold=threshold), "threshold", (float("nan"), float("inf"), "half")),
+    (lambda most: fw.AtMost(most), "AtMost", (0, -1, float("nan"), "two")),
+    (lambda cost: _explainer(weights={"age": cost}), "weight", (0, -1, float("inf"), "dear")),
+    (lambda **options: metrics.stability(_explainer(), X, **options), "repeats", (0, -1, 1.5)),
+    (lambda **options: metrics.stability(_explainer(), X, **options), "noise", (-0.1, float("nan"))),
+    (_frequency, "most", (0, -1)),
+    (_map, "most", (0, -1)),
+    (lambda **options: RegionDisplay.from_explainer(_explainer(), X, **options), "steps", (1, 0, 2.5)),
+]
+BARE = {"eps": "eps", "threshold": "threshold", "AtMost": "most", "weight": "cost"}
+
+
+@pytest.mark.parametrize(("call", "name", "misspelt", "meant"), WORDS, ids=lambda part: getattr(part, "__name__", part))
+def test_a_misspelt_word_is_refused_with_the_nearest_known_one(
+    call: Callable[..., Any], name: str, misspelt: str, meant: str
+) -> None:
+    with pytest.raises(UsageError, match=f"{name} .*{misspelt}") as refused:
+        call(**{name: misspelt})
+    assert f'"{meant}"' in str(refused.value.do)
+
+
+@pytest.mark.parametrize(
+    ("call", "name", "value"), [(call, name, value) for call, name, values in COUNTS for value in values]
+)
+def test_a_number_that_makes_no_sense_is_refused_with_what_does(
+    call: Callable[..., Any], name: str, value: Any
+) -> None:
+    with pytest.raises(UsageError, match=name) as refused:
+        call(**{BARE.get(name, name): value})
+    assert repr(value) in refused.value.message
+    assert refused.value.do
+
+
+def test_numbers_of_numpy_are_numbers() -> None:
+    check_count("k", np.int64(3))
+    check_number("m", np.float32(0.5), "", above=0)
+    check_word("unseen", np.str_("allow"), ("error", "allow"))
+    out = _explainer(nodes=np.int64(1000), threads=np.int32(1)).explain(X, alternatives=np.int64(2), time_limit=60)
+    assert len(out) == len(X)
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ((MODEL, X), "a LogisticRegression is not a Decision"),
+        ((DECISION, X), "a DataFrame is not a References"),
+        ((DECISION, "clusters"), "a str is not a References"),
+    ],
+)
+def test_an_explainer_says_what_it_is_made_of(given: tuple[Any, Any], words: str) -> None:
+    with pytest.raises(UsageError, match=words) as refused:
+        fw.Explainer(*given)
+    assert "pass fw." in str(refused.value.do)
+
+
+def test_one_constraint_alone_and_a_list_of_them_are_constraints() -> None:
+    whole = _explainer(constraints=fw.Constraints(fw.Immutable("age"), fw.AtMost(1))).explain(X)
+    for given in ([fw.Immutable("age"), fw.AtMost(1)], (fw.AtMost(1), fw.Immutable("age"))):
+        assert (_explainer(constraints=given).explain(X).answers.moved == whole.answers.moved).all()
+    alone = _explainer(constraints=fw.Immutable("debt")).explain(X)
+    assert not alone.answers.moved[:, REFS.schema.index("debt")].any()
+
+
+def test_immutable_takes_several_names_and_holds_all_of_them() -> None:
+    assert fw.Immutable(name="age") == fw.Immutable("age")
+    assert list(fw.Constraints(fw.Immutable("age", "debt"))) == [fw.Immutable("age"), fw.Immutable("debt")]
+    out = _explainer(constraints=fw.Immutable("age", "debt")).explain(X)
+    assert out.counts()["UNREACHABLE"] == int((DECISION.verdicts(X).positive).sum())
+    with pytest.raises(UsageError, match='there is no feature "dept"'):
+        _explainer(constraints=fw.Immutable("age", "dept"))
+
+
+@pytest.mark.parametrize(
+    ("make", "words", "do"),
+    [
+        (lambda: fw.Immutable(["age", "debt"]), "Immutable takes names", r"Immutable\('age', 'debt'\)"),
+        (lambda: fw.Immutable(), "needs at least one", "Immutable"),
+        (lambda: fw.Linked(["age", "debt"]), "Linked takes names", r"Linked\('age', 'debt'\)"),
+        (lambda: fw.Forbidden(["age", "debt"]), "Forbidden takes names", r"Forbidden\('age', 'debt'\)"),
+        (lambda: fw.Only(["age", "debt"], "up"), "Only takes names", "one Only for each"),
+        (lambda: fw.Range(["age"], 1, 2), "Range takes names", "one Range for each"),
+        (lambda: fw.OneOf(["age"], [1]), "OneOf takes names", "one OneOf for each"),
+        (lambda: fw.OneOf("job", "clerk"), "a list of levels", r'pass \["clerk"\]'),
+        (lambda: fw.Implies("age", 3), "Implies takes names", "one Implies for each"),
+        (lambda: _explainer(constraints="age"), "'age' is not a constraint", "Immutable"),
+        (lambda: _explainer(constraints={"age": "up"}), "is not a constraint", "Immutable"),
+        (lambda: _explainer(constraints=["age"]), "'age' is not a constraint", "Immutable"),
+        (lambda: _explainer(constraints=3), "3 is not a constraint", "Immutable"),
+        (lambda: _explainer(weights=["age"]), "weights is", "mapping"),
+        (lambda: _explainer(credibility=0.05), "a float is not a Credibility", "fw.credibility"),
+    ],
+)
+def test_what_is_not_a_constraint_is_refused_with_what_to_pass(make: Callable[[], Any], words: str, do: str) -> None:
+    with pytest.raises(UsageError, match=words) as refused:
+        make()
+    assert re.search(do, str(refused.value.do))
