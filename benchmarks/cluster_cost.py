@@ -41,7 +41,7 @@ def main(names: list[str]) -> None:
 
 
 def _seconds(decision: Decision, refs: references.References, cases: object) -> float:
-    explainer = Explainer(decision, refs, threads=1, unseen="allow")
+    explainer = Explainer(decision, refs, n_jobs=1, unseen="allow")
     explainer.explain(cases)
     return cpu(lambda: explainer.explain(cases), repeats=3)
 

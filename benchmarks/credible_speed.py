@@ -26,7 +26,7 @@ def measured(name: str, kind: str, paper: bool, centre: str, floor: float) -> di
     subject = subjects.subject(name, kind)
     X_train, _, y_train, _ = subjects.load(name)
     dense = credibility.mixture(
-        subject.decision, X_train, y_train, floor=floor, n_components=COMPONENTS[name], paper=paper,
+        subject.decision, X_train, y_train, quantile=floor, n_components=COMPONENTS[name], paper=paper,
         schema=subject.references.schema,
     )  # fmt: skip
     refs = subject.references

@@ -48,8 +48,8 @@ def make_runs(folder: Path) -> tuple[Path, Path, Path]:
     for name, fitted in models.items():
         decision = fw.Decision(fitted, positive="bad")
         refs = fw.references.single(decision, X, y, schema=german.schema)
-        explainer = fw.Explainer(decision, refs, threads=1)
-        explain_files(explainer, folder / "cases.csv", folder / name, jobs=1, alternatives=5, title=titles[name])
+        explainer = fw.Explainer(decision, refs, n_jobs=1)
+        explain_files(explainer, folder / "cases.csv", folder / name, n_jobs=1, alternatives=5, title=titles[name])
     return folder / "run", folder / "boosted", folder / "tree"
 
 

@@ -141,7 +141,7 @@ def german() -> tuple[Any, Any]:
     numbers, text = (make_column_selector(**{f"dtype_{what}": "number"}) for what in ("include", "exclude"))
     encode = make_column_transformer((StandardScaler(), numbers), (OneHotEncoder(), text))
     decision = fw.Decision(make_pipeline(encode, LogisticRegression(max_iter=1000)).fit(data.X, data.y))
-    explainer = fw.Explainer(decision, fw.references.single(decision, data.X, data.y), threads=1)
+    explainer = fw.Explainer(decision, fw.references.single(decision, data.X, data.y), n_jobs=1)
     return explainer, data.X[decision.verdicts(data.X).positive]
 
 

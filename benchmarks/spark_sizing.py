@@ -62,7 +62,7 @@ def make(folder: Path, title: str, rows: int) -> Figures:
     numbers, text = make_column_selector(dtype_include="number"), make_column_selector(dtype_exclude="number")
     encode = make_column_transformer((StandardScaler(), numbers), (OneHotEncoder(), text))
     decision = fw.Decision(make_pipeline(encode, final).fit(X, y))
-    explainer = fw.Explainer(decision, fw.references.single(decision, X, y), threads=1)
+    explainer = fw.Explainer(decision, fw.references.single(decision, X, y), n_jobs=1)
     joblib.dump(explainer, folder / "explainer.joblib")
     for name, count, parts in (("warm", WARM, 1), ("cases", rows, FILES)):
         (folder / name).mkdir()
@@ -79,9 +79,9 @@ def files(folder: Path, rows: int) -> Figures:
     from fewest.runs import explain_files
 
     explainer = joblib.load(folder / "explainer.joblib")
-    explain_files(explainer, folder / "warm", folder / "warm-run", jobs=1)
+    explain_files(explainer, folder / "warm", folder / "warm-run", n_jobs=1)
     began, cpu = time.monotonic(), time.process_time()
-    run = explain_files(explainer, folder / "cases", folder / "run", jobs=1, keep_cases=False)
+    run = explain_files(explainer, folder / "cases", folder / "run", n_jobs=1, keep_cases=False)
     assert run.rows == rows
     return {"cpu": time.process_time() - cpu, "wall": time.monotonic() - began, "counts": run.counts}
 

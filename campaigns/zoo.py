@@ -225,7 +225,7 @@ class Asked:
         try:
             explainer = fw.Explainer(
                 self.decision, references, constraints=fw.Constraints(*question.constraints), weights=question.weights,
-                direction="plus" if question.plus else "minus", threads=1, **settings,
+                direction="plus" if question.plus else "minus", n_jobs=1, **settings,
             )  # fmt: skip
             answers = explainer.explain(self.cases, alternatives=LISTED)
         except fw.FewestError as error:
@@ -258,8 +258,8 @@ def floors(pair: Pair, decision: fw.Decision) -> Iterator[tuple[str, Any]]:
                 for name, value in middle.items()]  # fmt: skip
         return -np.sum([gap.to_numpy(dtype=float) for gap in gaps], axis=0)
 
-    yield "floor", fw.credibility.supplied(decision, X, y, closeness, floor=FLOOR, groups=pair.groups)
-    yield "mixture", fw.credibility.mixture(decision, X, y, floor=FLOOR, n_components=2, groups=pair.groups)
+    yield "floor", fw.credibility.supplied(decision, X, y, closeness, quantile=FLOOR, groups=pair.groups)
+    yield "mixture", fw.credibility.mixture(decision, X, y, quantile=FLOOR, n_components=2, groups=pair.groups)
 
 
 def compare(pair: Pair, count: int, tally: Tally) -> None:
@@ -316,7 +316,7 @@ def leaves(asked: Asked) -> None:
     pair, X = asked.pair, asked.pair.table.X
     try:
         references = fw.references.leaves(asked.decision, X, pair.labels, groups=pair.groups)
-        answers = fw.Explainer(asked.decision, references, threads=1).explain(asked.cases)
+        answers = fw.Explainer(asked.decision, references, n_jobs=1).explain(asked.cases)
     except fw.FewestError as error:
         asked.tally.refused[f"leaves: {str(error).splitlines()[0][:90]}"] += 1
         return

@@ -222,7 +222,7 @@ def test_a_time_limit_leaves_the_rest_as_budget() -> None:
 def test_a_small_budget_is_honest() -> None:
     model = RandomForestClassifier(30, random_state=0).fit(X, Y)
     full = ready(model, structure="opaque").explain(X)
-    small = ready(model, structure="opaque", nodes=3).explain(X)
+    small = ready(model, structure="opaque", max_nodes=3).explain(X)
     assert small.counts()["BUDGET"] > 0
     assert checks.check_turns(small) > 0
     explained = full.answers.status == 0
@@ -235,7 +235,7 @@ def test_sparsest_is_never_worse_than_nearest_nor_than_fewer_references() -> Non
     sizes = []
     for k, assignment in ((1, "sparsest"), (3, "sparsest"), (6, "sparsest"), (6, "nearest")):
         refs = fw.references.supplied(decision, accepted.iloc[:k], X=X, assignment=assignment)
-        out = fw.Explainer(decision, refs, threads=1).explain(X)
+        out = fw.Explainer(decision, refs, n_jobs=1).explain(X)
         assert checks.check_turns(out) > 0
         sizes.append(np.where(out.answers.status == 0, out.answers.cost, 99.0))
     assert (sizes[1] <= sizes[0]).all()
@@ -246,7 +246,7 @@ def test_sparsest_is_never_worse_than_nearest_nor_than_fewer_references() -> Non
 @pytest.mark.parametrize("estimator", [LogisticRegression(), RandomForestClassifier(15, max_depth=5, random_state=0)])
 def test_threads_batches_and_orders_do_not_change_a_byte(estimator: Any) -> None:
     model = estimator.fit(X, Y)
-    one, two = (ready(model, threads=threads).explain(X, alternatives=5).to_json() for threads in (1, 2))
+    one, two = (ready(model, n_jobs=n_jobs).explain(X, alternatives=5).to_json() for n_jobs in (1, 2))
     assert one == two
     checks.check_batches(ready(model), X.iloc[:60])
 

@@ -43,7 +43,9 @@ class Truth:
     searched: float
 
 
-def brute_force(explainer: Explainer, case: pd.DataFrame, reference: pd.DataFrame, most: int = MAX_VERTICES) -> Truth:
+def brute_force(
+    explainer: Explainer, case: pd.DataFrame, reference: pd.DataFrame, max_vertices: int = MAX_VERTICES
+) -> Truth:
     """The answer for one case and one reference by asking the model about one set of features after the other.
 
     Parameters
@@ -52,7 +54,7 @@ def brute_force(explainer: Explainer, case: pd.DataFrame, reference: pd.DataFram
         Whose decision, constraints, weights, direction and credibility are used; its search is not.
     case, reference : one-row frames
         In the schema's columns.
-    most : int
+    max_vertices : int
         Give up after so many vertices.
 
     Examples
@@ -70,7 +72,7 @@ def brute_force(explainer: Explainer, case: pd.DataFrame, reference: pd.DataFram
     for asked, (cost, names) in enumerate(_sets_by_cost(explainer, case, reference)):
         if best is not None and cost > best * (1 + 1e-9):
             return Truth(best, frozenset(sets), best)
-        if best is None and asked >= most:
+        if best is None and asked >= max_vertices:
             return Truth(None, frozenset(), cost)
         if _turned(explainer, case, reference, names):
             best = cost
@@ -195,7 +197,7 @@ def check_turns(explanations: Explanations) -> int:
     return count
 
 
-def check_exact(explainer: Explainer, explanations: Explanations, most: int = MAX_VERTICES) -> int:
+def check_exact(explainer: Explainer, explanations: Explanations, max_vertices: int = MAX_VERTICES) -> int:
     """Status, cost, set, ranking and alternatives agree with brute force; how many cases were decided by it.
 
     Only for references assigned ``nearest`` or single ones: each case is held against the reference it was given.
@@ -208,7 +210,7 @@ def check_exact(explainer: Explainer, explanations: Explanations, most: int = MA
             continue
         _require(answer.status != Status.ALREADY_NEGATIVE, answer, "the model decided against this case")
         reference = _reference(explanations, answer)
-        truth = brute_force(explainer, case, reference, most)
+        truth = brute_force(explainer, case, reference, max_vertices)
         _compare(explainer, answer, case, reference, truth)
         decided += truth.cost is not None or np.isinf(truth.searched)
     return decided
@@ -290,7 +292,7 @@ def _same(a: pd.DataFrame, b: pd.DataFrame) -> bool:
     return bool(a.astype(object).map(repr).equals(b.astype(object).map(repr)))
 
 
-def run(explainer: Explainer, X: Any, most: int = MAX_VERTICES) -> dict[str, int]:
+def run(explainer: Explainer, X: Any, max_vertices: int = MAX_VERTICES) -> dict[str, int]:
     """Run all checks on some cases; a `VerificationError` says which answer breaks which one.
 
     Returns
@@ -302,6 +304,6 @@ def run(explainer: Explainer, X: Any, most: int = MAX_VERTICES) -> dict[str, int
     explanations = explainer.explain(frame)
     turned = check_turns(explanations)
     single = len(explainer.references) == 1 or explainer.references.assignment != "sparsest"
-    exact = check_exact(explainer, explanations, most) if single else 0
+    exact = check_exact(explainer, explanations, max_vertices) if single else 0
     check_batches(explainer, frame.iloc[:40])
     return {"turned": turned, "held against brute force": exact}

@@ -38,19 +38,19 @@ class FewestError(Exception):
         super().__init__(message if do is None else f"{message}\n  Try: {do}")
 
 
-class UsageError(FewestError):
+class UsageError(FewestError, ValueError):
     """The call itself makes no sense: a wrong option, an unknown feature name, a contradiction."""
 
     exit_code = 2
 
 
-class DataError(FewestError):
+class DataError(FewestError, ValueError):
     """The data cannot be read or does not fit the schema."""
 
     exit_code = 3
 
 
-class ModelError(FewestError):
+class ModelError(FewestError, ValueError):
     """The model cannot be used: it raises, returns NaN, or changes its mind."""
 
     exit_code = 4
@@ -123,9 +123,9 @@ def check_count(name: str, value: Any, least: int = 1, do: str = "") -> None:
 
     Examples
     --------
-    >>> check_count("threads", 0)
+    >>> check_count("n_jobs", 0)
     Traceback (most recent call last):
-    fewest.errors.UsageError: threads is 0
+    fewest.errors.UsageError: n_jobs is 0
       Try: use a whole number from 1 on
     """
     if isinstance(value, bool) or not isinstance(value, numbers.Integral) or value < least:

@@ -59,9 +59,9 @@ class Explainer:
     direction : str
         ``minus``: fewest features of the case set to the reference's values that turn the decision.
         ``plus``: fewest of the case's values which, put onto the reference, bring the decision about.
-    nodes : int, optional
+    max_nodes : int, optional
         Search nodes per case; vertices scored per case for models whose inside cannot be read.
-    threads : int, optional
+    n_jobs : int, optional
         Default: all cores. The answers do not depend on it.
     unseen : str
         ``error`` refuses levels that were not in the data the schema was read from; ``allow`` leaves them to the model.
@@ -91,8 +91,8 @@ class Explainer:
         constraints: Constraints | Constraint | Iterable[Constraint] | None = None,
         weights: Mapping[str, float] | None = None,
         direction: Literal["minus", "plus"] = "minus",
-        nodes: int | None = None,
-        threads: int | None = None,
+        max_nodes: int | None = None,
+        n_jobs: int | None = None,
         unseen: Literal["error", "allow"] = "error",
         structure: Literal["auto", "opaque"] = "auto",
         credibility: Credibility | None = None,
@@ -101,7 +101,7 @@ class Explainer:
         check_word("direction", direction, ("minus", "plus"))
         check_word("unseen", unseen, UNSEEN)
         check_word("structure", structure, ("auto", "opaque"))
-        for name, count in (("nodes", nodes), ("threads", threads)):
+        for name, count in (("max_nodes", max_nodes), ("n_jobs", n_jobs)):
             if count is not None:
                 check_count(name, count, do=", or None for the default")
         self.decision = decision
@@ -111,8 +111,8 @@ class Explainer:
             raise UsageError(f"weights is {weights!r}", do='pass a mapping of features to costs: {"income": 2}')
         self.weights = dict(weights or {})
         self.direction = direction
-        self.nodes = nodes
-        self.threads = threads or _cores()
+        self.max_nodes = max_nodes
+        self.n_jobs = n_jobs or _cores()
         self.unseen: Literal["error", "allow"] = unseen
         self.structure = structure
         self.credibility = credibility
@@ -133,7 +133,7 @@ class Explainer:
         """A new explainer with some of the choices replaced."""
         now = {
             "decision": self.decision, "references": self.references, "constraints": self.constraints,
-            "weights": self.weights, "direction": self.direction, "nodes": self.nodes, "threads": self.threads,
+            "weights": self.weights, "direction": self.direction, "max_nodes": self.max_nodes, "n_jobs": self.n_jobs,
             "unseen": self.unseen, "structure": self.structure, "credibility": self.credibility,
         }  # fmt: skip
         unknown = set(changes) - set(now)
@@ -256,12 +256,12 @@ class Explainer:
         task = Task(
             self.decision, self.references, self.constraints, self._units, self._cost, inside, self._goals,
             sign=1 if self.direction == "minus" else -1,
-            nodes=self.nodes or DEFAULT_NODES,
-            own_nodes=self.nodes or DEFAULT_OWN_NODES,
+            nodes=self.max_nodes or DEFAULT_NODES,
+            own_nodes=self.max_nodes or DEFAULT_OWN_NODES,
             own_tolerance=self._band,
             deadline=deadline,
             alternatives=alternatives,
-            threads=self.threads,
+            n_jobs=self.n_jobs,
             credibility=self.credibility,
         )  # fmt: skip
         strategies = ("none", self._strategy(inside), "levelwise on the model's own scores")
@@ -281,7 +281,7 @@ class Explainer:
         assert self._reach is not None
         self.decision.check(frame.iloc[:SAMPLE])
         task = LeafTask(
-            self.decision, self._reach, deadline, alternatives, self.threads, self.credibility, self._offered()
+            self.decision, self._reach, deadline, alternatives, self.n_jobs, self.credibility, self._offered()
         )  # fmt: skip
         return partial(answer_leaves, task), len(self.schema), ("none", "all leaves of the tree"), ()
 

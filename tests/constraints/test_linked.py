@@ -78,7 +78,7 @@ MODELS = {"additive": linear, "ensemble": trees, "network": network, "levelwise"
 def explainer(strategy: str) -> fw.Explainer:
     model = MODELS[strategy]()
     decision = fw.Decision(model, positive=True if hasattr(model, "classes_") else "refused", threshold=0.5)
-    return fw.Explainer(decision, fw.references.supplied(decision, REFERENCE, X=CASES), threads=1)
+    return fw.Explainer(decision, fw.references.supplied(decision, REFERENCE, X=CASES), n_jobs=1)
 
 
 @cache

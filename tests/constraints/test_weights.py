@@ -35,8 +35,8 @@ def answers(unit: float, references: int, **options: Any) -> tuple[fw.Explainer,
 @pytest.mark.parametrize("unit", [1e-12, 1e-9, 1e9])
 @pytest.mark.parametrize(("references", "nodes"), [(1, 60), (1, None), (4, None)], ids=["stopped", "one", "several"])
 def test_answers_do_not_depend_on_the_unit_of_the_weights(unit: float, references: int, nodes: int | None) -> None:
-    _, usual = answers(1.0, references, nodes=nodes)
-    explainer, other = answers(unit, references, nodes=nodes)
+    _, usual = answers(1.0, references, max_nodes=nodes)
+    explainer, other = answers(unit, references, max_nodes=nodes)
     assert (usual.answers.status == other.answers.status).all()
     assert (usual.answers.moved == other.answers.moved).all()
     if nodes:

@@ -26,7 +26,7 @@ class Case:
 
     def explainer(self, credibility: fw.credibility.Credibility | None, **options: Any) -> fw.Explainer:
         setting = self.setting
-        return fw.Explainer(setting.decision, setting.references, credibility=credibility, threads=1, **options)
+        return fw.Explainer(setting.decision, setting.references, credibility=credibility, n_jobs=1, **options)
 
 
 @pytest.fixture
@@ -70,11 +70,11 @@ def random_credibility() -> Callable[[np.random.Generator, Case], fw.credibility
         floor = float(random.choice([0.05, 0.2, 0.5, 0.8, 1.0]))
         kind = random.integers(6)
         if kind == 4:
-            return fw.credibility.neighbours(*rows, k=3, floor=floor, schema=case.schema)
+            return fw.credibility.neighbours(*rows, k=3, quantile=floor, schema=case.schema)
         if kind == 5:
-            return fw.credibility.supplied(*rows, _crowd, floor=floor, schema=case.schema)
+            return fw.credibility.supplied(*rows, _crowd, quantile=floor, schema=case.schema)
         return fw.credibility.mixture(
-            *rows, floor=floor, n_components=int(random.integers(1, 4)), paper=bool(random.random() < 0.3),
+            *rows, quantile=floor, n_components=int(random.integers(1, 4)), paper=bool(random.random() < 0.3),
             schema=case.schema,
         )  # fmt: skip
 

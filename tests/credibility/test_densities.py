@@ -135,9 +135,9 @@ def test_leaf_support_is_the_share_of_the_negatives_in_the_leaf(people: Any) -> 
 def test_a_floor_outside_0_and_1_is_refused(people: Any, floor: Any) -> None:
     decision, X, y = people
     with pytest.raises(UsageError, match="floor"):
-        fw.credibility.mixture(decision, X, y, floor=floor)
+        fw.credibility.mixture(decision, X, y, quantile=floor)
     with pytest.raises(UsageError, match="floor"):
-        fw.credibility.neighbours(decision, X, y, floor=floor)
+        fw.credibility.neighbours(decision, X, y, quantile=floor)
 
 
 @pytest.mark.parametrize(

@@ -68,9 +68,9 @@ def test_it_agrees_on_larger_cubes() -> None:
             y = setting.decision.verdicts(X).positive.astype(int)
             y = y if setting.decision.positive == 1 else 1 - y
             dense = fw.credibility.mixture(
-                setting.decision, X, y, floor=0.3, n_components=2, schema=setting.references.schema
+                setting.decision, X, y, quantile=0.3, n_components=2, schema=setting.references.schema
             )
-            explainer = fw.Explainer(setting.decision, setting.references, credibility=dense, threads=1)
+            explainer = fw.Explainer(setting.decision, setting.references, credibility=dense, n_jobs=1)
             out = explainer.explain(setting.cases, alternatives=500)
             checks.check_exact(explainer, out)
             sizes.update(answer.sev for answer in out)

@@ -23,7 +23,9 @@ ANSWER = ["status", "sev", "features", "score_after", "lower_bound", "proved", "
 
 def mixture(case: Any, floor: float, **options: Any) -> fw.credibility.Credibility:
     decision = case.setting.decision
-    return fw.credibility.mixture(decision, case.X, case.y, floor=floor, n_components=2, schema=case.schema, **options)
+    return fw.credibility.mixture(
+        decision, case.X, case.y, quantile=floor, n_components=2, schema=case.schema, **options
+    )
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -50,7 +52,7 @@ def test_an_answer_depends_on_its_case_alone(kind: str, cases: Any) -> None:
         explainer = case.explainer(mixture(case, 0.3))
         checks.check_batches(explainer, case.X.iloc[:24])
         one = explainer.explain(case.X, alternatives=3).to_json()
-        assert one == explainer.with_(threads=2).explain(case.X, alternatives=3).to_json()
+        assert one == explainer.with_(n_jobs=2).explain(case.X, alternatives=3).to_json()
         assert one == case.explainer(mixture(case, 0.3)).explain(case.X, alternatives=3).to_json()
 
 
@@ -91,15 +93,15 @@ def test_the_papers_example_a_credit_history_longer_than_a_life(loans: Any) -> N
     decision, X, y = loans
     refs = fw.references.single(decision, X, y)
     young = pd.DataFrame({"age": [20], "history": [1], "debt": [0.0]})
-    plain = fw.Explainer(decision, refs, threads=1).explain(young)[0]
+    plain = fw.Explainer(decision, refs, n_jobs=1).explain(young)[0]
     dense = fw.credibility.mixture(decision, X, y)
-    credible = fw.Explainer(decision, refs, threads=1, credibility=dense).explain(young)[0]
+    credible = fw.Explainer(decision, refs, n_jobs=1, credibility=dense).explain(young)[0]
     assert [change.feature for change in plain.changes] == ["history"]
     assert [change.feature for change in credible.changes] == ["age", "history"]
     assert credible.log_density is not None
     assert credible.log_density >= dense.floor > dense.log_density(young.assign(history=refs.frame["history"][0]))[0]
     none = fw.Explainer(
-        decision, refs, threads=1, credibility=dense, constraints=fw.Constraints(fw.Immutable("age"))
+        decision, refs, n_jobs=1, credibility=dense, constraints=fw.Constraints(fw.Immutable("age"))
     ).explain(young)
     assert none[0].status == fw.Status.NOT_CREDIBLE
     assert none[0].sev is None
@@ -108,7 +110,7 @@ def test_the_papers_example_a_credit_history_longer_than_a_life(loans: Any) -> N
     assert "history had been" in str(none[0])
     assert json.loads(none.to_json())["answers"][0]["log_density"] < dense.floor
     within = fw.Explainer(
-        decision, refs, threads=1, credibility=dense, constraints=fw.Constraints(fw.AtMost(1))
+        decision, refs, n_jobs=1, credibility=dense, constraints=fw.Constraints(fw.AtMost(1))
     ).explain(young)
     assert "within the limit" in str(within[0])
     assert within[0].proof.lower_bound == 2
@@ -116,9 +118,9 @@ def test_the_papers_example_a_credit_history_longer_than_a_life(loans: Any) -> N
 
 def test_the_summary_tells_likelihoods_and_what_is_not_credible(loans: Any) -> None:
     decision, X, y = loans
-    explainer = fw.Explainer(decision, fw.references.single(decision, X, y), threads=1)
+    explainer = fw.Explainer(decision, fw.references.single(decision, X, y), n_jobs=1)
     assert "mean log-likelihood" not in explainer.explain(X).summary()
-    dense = fw.credibility.mixture(decision, X, y, floor=0.2)
+    dense = fw.credibility.mixture(decision, X, y, quantile=0.2)
     out = explainer.with_(credibility=dense, constraints=fw.Constraints(fw.Immutable("age"))).explain(X)
     summary = out.summary()
     shown = out.answers.log_density[out.answers.status == EXPLAINED]
@@ -133,13 +135,13 @@ def test_the_sparsest_reference_is_the_sparsest_credible_one(loans: Any) -> None
     good = X[(y == 0) & ~decision.verdicts(X).positive]
     table = good.iloc[[0, 5, 9, 14]].reset_index(drop=True)
     refs = fw.references.supplied(decision, table, X=X, assignment="sparsest")
-    dense = fw.credibility.mixture(decision, X, y, floor=0.4, schema=refs.schema)
-    out = fw.Explainer(decision, refs, threads=1, credibility=dense).explain(X.iloc[:60])
+    dense = fw.credibility.mixture(decision, X, y, quantile=0.4, schema=refs.schema)
+    out = fw.Explainer(decision, refs, n_jobs=1, credibility=dense).explain(X.iloc[:60])
     for answer in out:
         if answer.status == fw.Status.ALREADY_NEGATIVE:
             continue
         case = out.frame.iloc[[answer.row]]
-        explainer = fw.Explainer(decision, refs, threads=1, credibility=dense)
+        explainer = fw.Explainer(decision, refs, n_jobs=1, credibility=dense)
         truths = [checks.brute_force(explainer, case, refs.frame.iloc[[k]]).cost for k in range(len(refs))]
         best = min((cost for cost in truths if cost is not None), default=None)
         assert answer.sev == best
@@ -153,15 +155,15 @@ def test_a_budget_leaves_a_proved_bound() -> None:
     y = (X.sum(axis=1) > 0).astype(int).to_numpy()
     decision = fw.Decision(LogisticRegression().fit(X, y))
     refs = fw.references.single(decision, X, y)
-    dense = fw.credibility.mixture(decision, X, y, floor=0.9, n_components=2)
+    dense = fw.credibility.mixture(decision, X, y, quantile=0.9, n_components=2)
     cases = X[y == 1].iloc[:40]
-    whole = fw.Explainer(decision, refs, threads=1, credibility=dense).explain(cases)
-    short = fw.Explainer(decision, refs, threads=1, credibility=dense, nodes=2).explain(cases)
+    whole = fw.Explainer(decision, refs, n_jobs=1, credibility=dense).explain(cases)
+    short = fw.Explainer(decision, refs, n_jobs=1, credibility=dense, max_nodes=2).explain(cases)
     stopped = short.answers.status == STATUSES.index(fw.Status.BUDGET)
     assert stopped.any()
     known = whole.answers.status == EXPLAINED
     assert (short.answers.lower[known] <= whole.answers.cost[known] + 1e-9).all()
-    late = fw.Explainer(decision, refs, threads=1, credibility=dense).explain(cases, time_limit=0.0)
+    late = fw.Explainer(decision, refs, n_jobs=1, credibility=dense).explain(cases, time_limit=0.0)
     assert late.counts()["BUDGET"] == (whole.answers.status != STATUSES.index(fw.Status.ALREADY_NEGATIVE)).sum()
 
 
@@ -171,9 +173,9 @@ def test_leaves_below_the_floor_are_not_offered() -> None:
     y = ((X["a"] + X["b"] * (X["c"] > 1) + random.normal(size=400)) > 0).astype(int).to_numpy()
     decision = fw.Decision(DecisionTreeClassifier(max_depth=5, random_state=0).fit(X, y))
     refs = fw.references.leaves(decision, X, y)
-    plain = fw.Explainer(decision, refs, threads=1).explain(X)
-    dense = fw.credibility.leaf_support(decision, X, y, floor=0.3)
-    out = fw.Explainer(decision, refs, threads=1, credibility=dense).explain(X, alternatives=20)
+    plain = fw.Explainer(decision, refs, n_jobs=1).explain(X)
+    dense = fw.credibility.leaf_support(decision, X, y, quantile=0.3)
+    out = fw.Explainer(decision, refs, n_jobs=1, credibility=dense).explain(X, alternatives=20)
     assert checks.check_turns(out) > 50
     for answer, before in zip(out, plain, strict=True):
         if answer.status == fw.Status.EXPLAINED:
@@ -189,7 +191,7 @@ def test_leaves_below_the_floor_are_not_offered() -> None:
     explained = out.answers.status == EXPLAINED
     assert (out.answers.cost[explained] == best[explained]).all()
     few = fw.Explainer(
-        decision, refs, threads=1, credibility=dense.at(1.0), constraints=fw.Constraints(fw.Immutable("a"))
+        decision, refs, n_jobs=1, credibility=dense.at(1.0), constraints=fw.Constraints(fw.Immutable("a"))
     ).explain(X)
     assert few.counts()["NOT_CREDIBLE"] > 0
     shown = few[int(np.flatnonzero(few.answers.status == NOT_CREDIBLE)[0])]
@@ -202,9 +204,9 @@ def test_leaf_support_serves_a_tree_with_point_references() -> None:
     X = pd.DataFrame(random.normal(size=(300, 4)).round(1), columns=list("abcd"))
     y = (X.sum(axis=1) + random.normal(size=300) > 0).astype(int).to_numpy()
     decision = fw.Decision(DecisionTreeClassifier(max_depth=5, random_state=0).fit(X, y))
-    dense = fw.credibility.leaf_support(decision, X, y, floor=0.2)
+    dense = fw.credibility.leaf_support(decision, X, y, quantile=0.2)
     refs = fw.references.single(decision, X, y, centre="medoid")
-    explainer = fw.Explainer(decision, refs, threads=1, credibility=dense)
+    explainer = fw.Explainer(decision, refs, n_jobs=1, credibility=dense)
     assert checks.check_exact(explainer, explainer.explain(X.iloc[:80], alternatives=30)) > 20
 
 

@@ -54,7 +54,7 @@ def prepared(tmp_path_factory: pytest.TempPathFactory) -> Path:
     decision = fw.Decision(model, positive="bad")
     references = fw.references.single(decision, X, y).sign_off("Credit Risk")
     references.save(folder / "references.json")
-    explain_files(fw.Explainer(decision, references), folder / "cases.csv", folder / "run", alternatives=1000, jobs=1)
+    explain_files(fw.Explainer(decision, references), folder / "cases.csv", folder / "run", alternatives=1000, n_jobs=1)
     return folder
 
 

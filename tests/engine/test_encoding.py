@@ -110,7 +110,7 @@ def test_answers_are_the_same_with_and_without_reading(name: str) -> None:
     model = make_pipeline(steps, LogisticRegression(max_iter=5000)).fit(X, Y)
     decision = fw.Decision(model)
     refs = fw.references.single(decision, X, Y, on_positive="allow")
-    explainer = fw.Explainer(decision, refs, threads=1)
+    explainer = fw.Explainer(decision, refs, n_jobs=1)
     columns = ["status", "sev", "features", "score_after"]
     read = explainer.explain(X).to_frame()[columns].astype(str)
     plain = explainer.with_(structure="opaque").explain(X).to_frame()[columns].astype(str)

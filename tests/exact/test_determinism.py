@@ -17,6 +17,6 @@ def test_an_answer_depends_on_its_case_alone(kind: str) -> None:
     subject = subjects.subject("german", kind)
     explainer = subject.explainer(unseen="allow")
     one = explainer.explain(subject.cases, alternatives=3).to_json()
-    two = explainer.with_(threads=2).explain(subject.cases, alternatives=3).to_json()
+    two = explainer.with_(n_jobs=2).explain(subject.cases, alternatives=3).to_json()
     assert one == two
     checks.check_batches(explainer, subject.cases.iloc[:24])

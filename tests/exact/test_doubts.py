@@ -149,7 +149,7 @@ def test_a_run_folder_holds_no_part_that_rests_on_a_reading_given_up_later(tmp_p
     X.to_csv(tmp_path / "cases.csv", index=False)
     with pytest.warns(FewestWarning, match="all rows are searched by its own scores"):
         run = explain_files(
-            fw.Explainer(decision, refs), tmp_path / "cases.csv", tmp_path / "run", jobs=jobs, part_rows=200
+            fw.Explainer(decision, refs), tmp_path / "cases.csv", tmp_path / "run", n_jobs=jobs, part_rows=200
         )
     assert set(run.table()["strategy"]) == {"none", "levelwise"}
     assert verify(run.path, tmp_path / "cases.csv", decision).ok

@@ -56,7 +56,7 @@ def test_a_run_with_another_decision_is_verified_with_it(tmp_path: Path) -> None
     old = fw.Decision(model, positive=True)
     new = fw.Decision(model, positive=True, threshold=0.6)
     explainer = fw.Explainer(old, fw.references.single(old, X, y)).with_(decision=new)
-    run = explain_files(explainer, tmp_path / "cases.csv", tmp_path / "run", jobs=1)
+    run = explain_files(explainer, tmp_path / "cases.csv", tmp_path / "run", n_jobs=1)
     assert json.loads((run.path / "manifest.json").read_text())["settings"]["threshold"] == 0.6
     assert verify(run.path, tmp_path / "cases.csv", new).ok
 

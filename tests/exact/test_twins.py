@@ -37,7 +37,7 @@ def run_checks(count: int = 90, options: Callable[..., dict[str, Any]] | None = 
             subject = rm.random_explainer(random, setting)
         else:
             subject = fw.Explainer(
-                setting.decision, setting.references, threads=1, **options(random, setting.references.schema)
+                setting.decision, setting.references, n_jobs=1, **options(random, setting.references.schema)
             )
         out = subject.explain(setting.cases, alternatives=200)
         checks.check_turns(out)
@@ -56,8 +56,8 @@ def twin_of_solve(monkeypatch: pytest.MonkeyPatch, change: Callable[[Problem, Fo
                   before: Callable[[Problem], Problem] = lambda problem: problem) -> None:  # fmt: skip
     honest = solving.solve
 
-    def solve(structure: Any, problem: Problem, own_score: Any, near: float, threads: int = 1) -> Found:
-        found = honest(structure, before(problem), own_score, near, threads)
+    def solve(structure: Any, problem: Problem, own_score: Any, near: float, n_jobs: int = 1) -> Found:
+        found = honest(structure, before(problem), own_score, near, n_jobs)
         change(problem, found)
         return found
 
@@ -168,7 +168,7 @@ def test_the_wrong_reference_row_is_caught(monkeypatch: pytest.MonkeyPatch) -> N
         for random, setting in settings(40):
             two = pd.concat([setting.references.frame, setting.cases.iloc[[0]]], ignore_index=True)
             refs = fw.references.supplied(setting.decision, two, schema=setting.references.schema, on_positive="allow")
-            subject = fw.Explainer(setting.decision, refs, threads=1)
+            subject = fw.Explainer(setting.decision, refs, n_jobs=1)
             out = subject.explain(setting.cases)
             checks.check_turns(out)
             checks.check_exact(subject, out)
@@ -217,7 +217,7 @@ def one_hot_setting() -> tuple[fw.Decision, fw.Explainer, pd.DataFrame]:
     model = fw.Decision(LogisticRegression(C=100).fit(X, y))
     groups = {"housing": ["own", "rent", "free", "other"]}
     refs = fw.references.single(model, X, y, groups=groups)
-    return model, fw.Explainer(model, refs, threads=1), X
+    return model, fw.Explainer(model, refs, n_jobs=1), X
 
 
 def test_a_split_one_hot_block_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -236,11 +236,11 @@ def test_a_split_one_hot_block_is_caught(monkeypatch: pytest.MonkeyPatch) -> Non
 
     monkeypatch.setattr(Encoding, "read", classmethod(read))
     with pytest.warns(fw.FewestWarning, match="do not belong to single features"):
-        subject.with_(threads=1).explain(X.iloc[:60])
+        subject.with_(n_jobs=1).explain(X.iloc[:60])
     blind(monkeypatch)
 
     def run() -> None:
-        broken = subject.with_(threads=1)
+        broken = subject.with_(n_jobs=1)
         checks.check_exact(broken, broken.explain(X.iloc[:60]))
 
     assert caught(run)

@@ -192,7 +192,7 @@ def test_leaves_come_back_with_their_density(value: Any, tmp_path: Path) -> None
     X, y = table()
     decision = fw.Decision(fw.trees.CARTClassifier(min_samples_leaf=8).fit(X, y), positive="good")
     leaves = fw.references.leaves(decision, X, y, value=value)
-    explainer = fw.Explainer(decision, leaves, credibility=fw.credibility.leaf_support(decision, X, y, floor=0.2))
+    explainer = fw.Explainer(decision, leaves, credibility=fw.credibility.leaf_support(decision, X, y, quantile=0.2))
     check_round_trip(explainer, X, tmp_path)
     assert rows_in(tmp_path / "x.fewest", X) == []
 
@@ -205,7 +205,7 @@ def test_constraints_weights_and_settings_of_each_kind_come_back(logistic: Any, 
         fw.AtMost(3),
     )  # fmt: skip
     explainer = fw.Explainer(
-        decision, fw.references.single(decision, X, y), constraints=constraints, weights={"age": 0.5}, nodes=12345,
+        decision, fw.references.single(decision, X, y), constraints=constraints, weights={"age": 0.5}, max_nodes=12345,
         unseen="allow", structure="opaque",
     )  # fmt: skip
     again = check_round_trip(explainer, X.iloc[:60], tmp_path)
@@ -226,7 +226,7 @@ def test_the_other_direction_and_many_classes_come_back(tmp_path: Path) -> None:
 
 def test_a_mixture_comes_back_and_keeps_no_number_per_person(logistic: Any, tmp_path: Path) -> None:
     decision, X, y = logistic
-    dense = fw.credibility.mixture(decision, X, y, n_components=2, floor=0.1)
+    dense = fw.credibility.mixture(decision, X, y, n_components=2, quantile=0.1)
     explainer = fw.Explainer(decision, fw.references.single(decision, X, y), credibility=dense)
     again = check_round_trip(explainer, X, tmp_path).credibility
     assert again is not None

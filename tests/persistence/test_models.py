@@ -309,7 +309,7 @@ def test_a_tree_of_ours_loads_as_the_classifier_it_was(tmp_path: Path) -> None:
     assert loaded.classes_.tolist() == ["bad", "ok"]
     assert np.array_equal(loaded.predict_proba(PEOPLE), model.predict_proba(PEOPLE))
     decision = Decision(loaded, positive="bad")
-    explainer = Explainer(decision, references.supplied(decision, PEOPLE.iloc[[1]], X=PEOPLE), threads=1)
+    explainer = Explainer(decision, references.supplied(decision, PEOPLE.iloc[[1]], X=PEOPLE), n_jobs=1)
     before = explainer.explain(PEOPLE)
     assert before[2].sev == 1
     assert before[2].proof.strategy == "ensemble"

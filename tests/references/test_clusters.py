@@ -110,7 +110,7 @@ def test_the_same_seed_gives_the_same_bytes(embedding: str) -> None:
 
 def test_explanations_lead_to_the_assigned_reference() -> None:
     refs = clusters(DECISION, X, Y, n_clusters=2, embedding="pca", assignment="embedding")
-    out = fw.Explainer(DECISION, refs, threads=1).explain(X)
+    out = fw.Explainer(DECISION, refs, n_jobs=1).explain(X)
     against = out.answers.status != list(fw.Status).index(fw.Status.ALREADY_NEGATIVE)
     assert (out.answers.reference[against] == refs.candidates(X)[against, 0]).all()
 
@@ -127,7 +127,7 @@ def test_one_more_reference_never_raises_sev(seed: int) -> None:
         refs = fw.references.supplied(
             decision, goals.iloc[:k], schema=schema, on_positive="allow", assignment="sparsest"
         )
-        out = fw.Explainer(decision, refs, threads=1).explain(setting.cases)
+        out = fw.Explainer(decision, refs, n_jobs=1).explain(setting.cases)
         sizes.append(np.where(out.answers.status == 0, out.answers.cost, np.where(out.answers.status == 1, -1, np.inf)))
     assert (sizes[2] <= sizes[1]).all()
     assert (sizes[1] <= sizes[0]).all()

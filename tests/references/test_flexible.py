@@ -77,7 +77,7 @@ def test_nothing_moves_with_eps_nought() -> None:
     refs = REFS.flexible(0.0)
     assert refs.frame.iloc[[0]].equals(refs.frame.iloc[[1]].reset_index(drop=True))
     cases = X.iloc[:80]
-    plain, same = (fw.Explainer(DECISION, r, threads=1).explain(cases) for r in (REFS, refs))
+    plain, same = (fw.Explainer(DECISION, r, n_jobs=1).explain(cases) for r in (REFS, refs))
     assert np.array_equal(plain.answers.moved, same.answers.moved)
     assert same.summary()["flexibility used"] == 0
     assert "flexibility used" not in plain.summary()
@@ -181,7 +181,7 @@ def test_moved_numbers_are_typed_inside_their_band_and_score_no_higher(
 
 def costs(decision: fw.Decision, refs: References, cases: pd.DataFrame, **options: Any) -> np.ndarray:
     """Least cost per case; inf where there is no answer, -1 where there is nothing to explain."""
-    out = fw.Explainer(decision, refs, threads=1, **options).explain(cases)
+    out = fw.Explainer(decision, refs, n_jobs=1, **options).explain(cases)
     status = np.array([answer.status for answer in out])
     found = np.where(status == fw.Status.EXPLAINED, out.answers.cost, np.inf)
     return np.where(status == fw.Status.ALREADY_NEGATIVE, -1.0, found)
@@ -224,8 +224,8 @@ def narrow(refs: References) -> tuple[pd.DataFrame, References]:
 def test_a_twin_turns_a_two_into_a_one_and_its_use_is_reported() -> None:
     """What the authors' code cannot do: it never tries its second reference at depth 1."""
     cases, refs = narrow(REFS)
-    plain = fw.Explainer(DECISION, REFS, threads=1).explain(cases)
-    moved = fw.Explainer(DECISION, refs, threads=1).explain(cases)
+    plain = fw.Explainer(DECISION, REFS, n_jobs=1).explain(cases)
+    moved = fw.Explainer(DECISION, refs, n_jobs=1).explain(cases)
     fewer = moved.answers.cost < plain.answers.cost
     assert ((plain.answers.cost == 2) & (moved.answers.cost == 1)).any()
     assert np.array_equal(moved.answers.reference == 1, fewer)

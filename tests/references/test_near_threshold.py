@@ -37,7 +37,7 @@ def test_it_is_closer_to_the_refused_than_the_single_reference() -> None:
     decision = fw.Decision(LogisticRegression(max_iter=1000).fit(X, Y))
     refused = X[decision.verdicts(X).positive]
     near, typical = near_threshold(decision, X, Y, width=0.3), fw.references.single(decision, X, Y)
-    steps = [fw.Explainer(decision, refs, threads=1).explain(refused).answers.l_inf for refs in (near, typical)]
+    steps = [fw.Explainer(decision, refs, n_jobs=1).explain(refused).answers.l_inf for refs in (near, typical)]
     assert (steps[0] < steps[1]).all()
 
 

@@ -60,7 +60,7 @@ def outcome(decision, goals: pd.DataFrame, cases: pd.DataFrame, option: str):
     for name in schema.names:
         schema = schema.with_(name, scale=1.0)
     refs = fw.references.supplied(decision, goals, schema=schema, assignment="sparsest")
-    out = fw.Explainer(decision, refs, threads=1, **OPTIONS[option]).explain(cases)
+    out = fw.Explainer(decision, refs, n_jobs=1, **OPTIONS[option]).explain(cases)
     a = out.answers
     steps = feature_distances(refs.schema, out.frame, refs.frame, np.maximum(a.reference, 0))
     found = a.moved.any(axis=1)

@@ -18,7 +18,7 @@ CASE = pd.DataFrame({"a": [6.0], "b": [5.0]})
 def test_the_closest_explanation_wins_not_the_closest_reference(order: list[int]) -> None:
     decision = fw.Decision(lambda frame: (frame["a"] > 5).to_numpy(dtype=float), positive=1)
     refs = fw.references.supplied(decision, GOALS.iloc[order], X=TABLE, assignment="sparsest")
-    answer = fw.Explainer(decision, refs, threads=1).explain(CASE)[0]
+    answer = fw.Explainer(decision, refs, n_jobs=1).explain(CASE)[0]
     assert GOALS["a"].iloc[order[refs.candidates(CASE)[0, 0]]] == 0.0
     assert (answer.sev, answer.changes[0].after, answer.proof.minimal) == (1, 4.0, True)
 
@@ -32,7 +32,7 @@ def test_no_reference_alone_gives_a_closer_explanation_of_that_size() -> None:
 
     def explained(rows: pd.DataFrame) -> tuple[np.ndarray, np.ndarray]:
         refs = fw.references.supplied(decision, rows, X=X, assignment="sparsest")
-        out = fw.Explainer(decision, refs, threads=1).explain(cases)
+        out = fw.Explainer(decision, refs, n_jobs=1).explain(cases)
         scale = np.array([feature.scale for feature in refs.schema.features])
         step = np.abs(cases.to_numpy() - refs.frame.to_numpy()[np.maximum(out.answers.reference, 0)]) / scale
         size = np.where(out.answers.status == 0, out.answers.cost, np.inf)

@@ -161,7 +161,7 @@ def test_outcomes_of_a_model_without_classes_are_called_refused_and_accepted(tmp
     out = fw.Explainer(decision, refs).explain(X)
     assert "would have predicted accepted (refused: " in str(out[int(np.argmax(BAD))])
     X.to_csv(tmp_path / "cases.csv", index=False)
-    run = explain_files(fw.Explainer(decision, refs), tmp_path / "cases.csv", tmp_path / "run", jobs=1)
+    run = explain_files(fw.Explainer(decision, refs), tmp_path / "cases.csv", tmp_path / "run", n_jobs=1)
     assert "would have predicted accepted (refused: " in str(run.explanation(int(np.argmax(BAD))))
     refs.save(tmp_path / "references.json")
     assert json.loads((tmp_path / "references.json").read_text())["decision"]["positive"] is None

@@ -47,7 +47,7 @@ SIGNED = PLAIN.sign_off("Credit Risk")
 
 
 def answer(refs: References = SIGNED, row: int = 0, **options: Any) -> Explanation:
-    explainer = fw.Explainer(refs.decision, refs, threads=1)
+    explainer = fw.Explainer(refs.decision, refs, n_jobs=1)
     return replace(explainer.explain(X, alternatives=ASKED)[row], **options)
 
 
@@ -100,7 +100,7 @@ def test_ties_that_the_cap_drops_are_listed() -> None:
     """Either of debt and late would do, by the same margin."""
     decision = fw.Decision(lambda rows: 0.3 * (rows["debt"] > 50) + 0.3 * (rows["late"] > 0), positive=1)
     refs = fw.references.supplied(decision, X.iloc[[1]], X=X).sign_off("Me")
-    both = letter(answer(refs), CODES, refs, at_most=1)
+    both = letter(answer(refs), CODES, refs, max_reasons=1)
     assert [reason.feature for reason in both.reasons.tied] == ["late"]
     after = both.text.split("Left out, though they weigh as much as the last one:\n")[1]
     assert after.startswith("  2 (R02) Payments were late: 7; typical accepted case: 0\n")
@@ -209,8 +209,8 @@ class Linear:
 @pytest.fixture
 def run(tmp_path: Path) -> Path:
     X.to_csv(tmp_path / "cases.csv", index=False)
-    explainer = fw.Explainer(DECISION, SIGNED, threads=1)
-    explain_files(explainer, tmp_path / "cases.csv", tmp_path / "run", alternatives=ASKED, jobs=1)
+    explainer = fw.Explainer(DECISION, SIGNED, n_jobs=1)
+    explain_files(explainer, tmp_path / "cases.csv", tmp_path / "run", alternatives=ASKED, n_jobs=1)
     lines = "".join(f'{c.feature},{c.direction},{c.code},"{c.text}"\n' for c in CODES.codes.values())
     (tmp_path / "codes.csv").write_text(f"feature,direction,code,text\n{lines}")
     return tmp_path
@@ -275,8 +275,8 @@ def test_a_feature_without_a_line_in_the_table_of_codes_has_the_code_of_its_sche
 def test_a_letter_needs_no_table_where_the_schema_has_the_codes(tmp_path: Path) -> None:
     refs = named()
     X.to_csv(tmp_path / "cases.csv", index=False)
-    explainer = fw.Explainer(refs.decision, refs, threads=1)
-    explain_files(explainer, tmp_path / "cases.csv", tmp_path / "run", jobs=1, alternatives=ASKED)
+    explainer = fw.Explainer(refs.decision, refs, n_jobs=1)
+    explain_files(explainer, tmp_path / "cases.csv", tmp_path / "run", n_jobs=1, alternatives=ASKED)
     app = typer.Typer()
     app.command()(command)
     done = CliRunner().invoke(app, [str(tmp_path / "run"), "--row", "0"])

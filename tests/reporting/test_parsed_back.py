@@ -42,7 +42,7 @@ def explained(name: str, kind: str, most: int) -> Explanations:
         refs = fw.references.leaves(decision, X_train, y_train)
         frame = refs.schema.conform(X_test, unseen="allow")
         cases = frame[decision.verdicts(frame).positive]
-    explainer = fw.Explainer(decision, refs.sign_off("Test"), threads=1, unseen="allow")
+    explainer = fw.Explainer(decision, refs.sign_off("Test"), n_jobs=1, unseen="allow")
     return explainer.explain(cases.iloc[: most + most // 4], alternatives=ASKED)
 
 
@@ -159,7 +159,7 @@ def rates(**named: dict[str, str]) -> Explanations:
     for name, words in named.items():
         schema = schema.with_(name, **words)
     refs = fw.references.supplied(decision, goal, X=X, schema=schema).sign_off("Test")
-    return fw.Explainer(decision, refs, threads=1).explain(X, alternatives=ASKED)
+    return fw.Explainer(decision, refs, n_jobs=1).explain(X, alternatives=ASKED)
 
 
 def test_numbers_close_to_the_line_read_back_turn_the_model() -> None:

@@ -38,7 +38,7 @@ def explained(seed: int) -> Explanations | None:
     decision, case, goal = setting(seed)
     if decision.verdicts(case).positive[0] and not decision.verdicts(goal).positive[0]:
         refs = fw.references.supplied(decision, goal)
-        return fw.Explainer(decision, refs, threads=1).explain(case, alternatives=ASKED)
+        return fw.Explainer(decision, refs, n_jobs=1).explain(case, alternatives=ASKED)
     return None
 
 
@@ -118,11 +118,11 @@ def additive(labels: dict[str, str] | None = None) -> Explanations:
     for name, label in (labels or {}).items():
         schema = schema.with_(name, label=label)
     refs = fw.references.supplied(decision, goal, schema=schema)
-    return fw.Explainer(decision, refs, threads=1).explain(case, alternatives=ASKED)
+    return fw.Explainer(decision, refs, n_jobs=1).explain(case, alternatives=ASKED)
 
 
 def test_what_is_in_every_set_is_necessary_and_ties_that_the_cap_drops_are_listed() -> None:
-    (found,) = reasons(additive(), at_most=3)
+    (found,) = reasons(additive(), max_reasons=3)
     assert found.sets == 6
     assert [(reason.feature, reason.kind) for reason in found.given] == [
         ("must", "necessary"), ("a", "alternative"), ("b", "alternative"),
@@ -130,13 +130,13 @@ def test_what_is_in_every_set_is_necessary_and_ties_that_the_cap_drops_are_liste
     assert [reason.feature for reason in found.tied] == ["c", "d"]
     assert found.tied == found.left_out
     assert [reason.share for reason in found.given] == [1.0, 0.5, 0.5]
-    (one,) = reasons(additive(), at_most=1)
+    (one,) = reasons(additive(), max_reasons=1)
     assert one.tied == ()
     assert len(one.left_out) == 4
 
 
 def test_without_a_model_reasons_come_by_the_share_of_sets() -> None:
-    (found,) = reasons(additive()[0], at_most=2)
+    (found,) = reasons(additive()[0], max_reasons=2)
     assert [(reason.feature, reason.effect) for reason in found.given] == [("must", None), ("a", None)]
     assert [reason.feature for reason in found.tied] == ["b", "c", "d"]
 
@@ -166,13 +166,13 @@ def test_a_table_whose_sets_were_not_listed_is_refused() -> None:
     with pytest.raises(UsageError, match="alternatives=1000"):
         reasons(plain)
     with pytest.raises(UsageError, match="at least one"):
-        reasons(out, at_most=0)
+        reasons(out, max_reasons=0)
 
 
 def test_cases_that_are_not_explained_are_passed_over() -> None:
     out = additive()
     both = pd.concat([out.frame, out.references.frame], ignore_index=True)
-    explainer = fw.Explainer(out.references.decision, out.references, threads=1)
+    explainer = fw.Explainer(out.references.decision, out.references, n_jobs=1)
     found = reasons(explainer.explain(both, alternatives=ASKED))
     assert [one.row for one in found] == [0]
 
@@ -184,7 +184,7 @@ def test_leaves_weigh_each_set_with_the_values_of_its_own_leaf() -> None:
     X = pd.DataFrame({"x": random.uniform(0, 1, 200), "y": random.uniform(0, 1, 200)})
     y = ((X["x"] > 0.5) & (X["y"] > 0.5)).astype(int)
     decision = fw.Decision(DecisionTreeClassifier(max_depth=3, random_state=0).fit(X, y), positive=1)
-    explainer = fw.Explainer(decision, fw.references.leaves(decision, X, y), threads=1)
+    explainer = fw.Explainer(decision, fw.references.leaves(decision, X, y), n_jobs=1)
     out = explainer.explain(X[y == 1], alternatives=ASKED)
     for one in reasons(out):
         assert {reason.feature for reason in one.given} == {"x", "y"}
@@ -195,7 +195,7 @@ def test_one_hot_groups_and_missing_values_are_weighed_as_one_feature() -> None:
     X = pd.DataFrame({"own": [1, 0, 1], "rent": [0, 1, 0], "rate": [1.5, np.nan, 2.5]})
     decision = fw.Decision(lambda rows: rows["rent"].to_numpy() + 0.2 * rows["rate"].isna().to_numpy(), positive=1)
     refs = fw.references.single(decision, X, [0, 1, 0], groups={"home": ["own", "rent"]})
-    out = fw.Explainer(decision, refs, threads=1).explain(X, alternatives=ASKED)
+    out = fw.Explainer(decision, refs, n_jobs=1).explain(X, alternatives=ASKED)
     (found,) = reasons(out)
     assert [(r.feature, r.direction, r.case, r.typical) for r in found.given] == [("home", "level", "rent", "own")]
 

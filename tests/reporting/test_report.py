@@ -180,12 +180,12 @@ def test_with_weights_the_least_cost_is_proved_and_not_the_smallest_set() -> Non
     decision = fw.Decision(score, positive=1)
     refs = fw.references.supplied(decision, {"a": [0], "b": [0], "c": [0], "dear": [0]})
     case = {"a": [1], "b": [1], "c": [1], "dear": [1]}
-    out = fw.Explainer(decision, refs, weights={"dear": 5}, threads=1).explain(case)
+    out = fw.Explainer(decision, refs, weights={"dear": 5}, n_jobs=1).explain(case)
     assert out[0].cost == out[0].sev == 3
     page = html(out)
     assert "no smaller set" not in page
     assert "the smallest set was found" not in page
     assert "proved: no cheaper set does it" in page
-    plain = html(fw.Explainer(decision, refs, threads=1).explain(case))
+    plain = html(fw.Explainer(decision, refs, n_jobs=1).explain(case))
     assert "proved: no smaller set does it" in plain
     assert "the smallest set was found, proved" in plain

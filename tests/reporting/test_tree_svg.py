@@ -50,7 +50,7 @@ def grown(depth: int | None, seed: int = 0, columns: int = 6) -> tuple[fw.Explan
     X = pd.DataFrame(random.normal(size=(400, columns)).round(2), columns=[f"feature_{j}" for j in range(columns)])
     y = (random.random(400) < 1 / (1 + np.exp(-3 * X["feature_0"] * X["feature_1"] - X["feature_2"]))).astype(int)
     decision = fw.Decision(DecisionTreeClassifier(max_depth=depth, random_state=0).fit(X, y))
-    out = fw.Explainer(decision, fw.references.leaves(decision, X, y), threads=1).explain(X)
+    out = fw.Explainer(decision, fw.references.leaves(decision, X, y), n_jobs=1).explain(X)
     return out, X
 
 

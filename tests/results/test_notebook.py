@@ -19,7 +19,7 @@ def explained(X: pd.DataFrame, **options: Any) -> Explanations:
     """Cases decided by their first column."""
     first = X.columns[0]
     decision = fw.Decision(lambda rows: (rows[first] == X[first].iloc[1]).to_numpy(dtype=float), positive="bad")
-    return fw.Explainer(decision, fw.references.supplied(decision, X.iloc[[0]], X=X), threads=1, **options).explain(X)
+    return fw.Explainer(decision, fw.references.supplied(decision, X.iloc[[0]], X=X), n_jobs=1, **options).explain(X)
 
 
 def table(features: int, name: str, level: str) -> pd.DataFrame:

@@ -98,7 +98,7 @@ def test_labels_and_units_stand_in_the_sentence_and_the_card() -> None:
         ("plus", "Years in current job 2 years alone, put onto the typical case, would have led to bad"),
     ):
         refs = fw.references.supplied(decision, X.iloc[[1]], schema=schema)
-        one = fw.Explainer(decision, refs, threads=1, direction=direction).explain(X)[0]  # type: ignore[arg-type]
+        one = fw.Explainer(decision, refs, n_jobs=1, direction=direction).explain(X)[0]  # type: ignore[arg-type]
         assert str(one).startswith(said)
         assert "Years in current job (years)" in one._repr_html_()
         assert [change.feature for change in one.changes] == ["Seniority"]

@@ -53,7 +53,7 @@ def subject(tmp_path_factory: pytest.TempPathFactory) -> Subject:
     text = ["code", "home"]
     encode = make_column_transformer((OneHotEncoder(), text), (StandardScaler(), ["debt", "age", "rate"]))
     decision = fw.Decision(make_pipeline(encode, LogisticRegression()).fit(X, y), positive="bad")
-    explainer = fw.Explainer(decision, fw.references.single(decision, X, y), threads=1)
+    explainer = fw.Explainer(decision, fw.references.single(decision, X, y), n_jobs=1)
     cases, _ = table(700)
     cases.to_csv(folder / "cases.csv", index=False)
     cases.to_parquet(folder / "cases.parquet", row_group_size=150)
@@ -100,4 +100,4 @@ def everything() -> tuple[fw.Explainer, pd.DataFrame]:
     schema = fw.Schema.infer(X, {"home": ["own", "rent"], "both": ["left", "right"]})
     lowest = X.iloc[np.argsort(score(X))[:2]]
     refs = fw.references.supplied(decision, lowest, schema=schema, assignment="sparsest")
-    return fw.Explainer(decision, refs, threads=1, weights={"count": 0.5}), X
+    return fw.Explainer(decision, refs, n_jobs=1, weights={"count": 0.5}), X

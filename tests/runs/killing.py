@@ -31,7 +31,7 @@ def make(folder: Path) -> fw.Explainer:
     y = X.sum(axis=1) + rng.normal(size=len(X)) > 0
     decision = fw.Decision(LogisticRegression().fit(X, y))
     X.to_parquet(folder / "cases.parquet", row_group_size=1_000)
-    return fw.Explainer(decision, fw.references.single(decision, X, y), threads=1)
+    return fw.Explainer(decision, fw.references.single(decision, X, y), n_jobs=1)
 
 
 def child(explainer: fw.Explainer, folder: Path, out: Path) -> int:
@@ -39,7 +39,7 @@ def child(explainer: fw.Explainer, folder: Path, out: Path) -> int:
     number = os.fork()
     if number == 0:
         try:
-            explain_files(explainer, folder / "cases.parquet", out, jobs=1, part_rows=300)
+            explain_files(explainer, folder / "cases.parquet", out, n_jobs=1, part_rows=300)
         finally:
             os._exit(0)
     return number
@@ -58,7 +58,7 @@ def main(folder: Path, trials: int, seed: int) -> None:
     explainer, rng = make(folder), random.Random(seed)
     began = time.monotonic()
     whole = fingerprint(
-        explain_files(explainer, folder / "cases.parquet", folder / "whole", jobs=1, part_rows=300).path
+        explain_files(explainer, folder / "cases.parquet", folder / "whole", n_jobs=1, part_rows=300).path
     )
     out, kills, same, parts = folder / "killed", 0, 0, []
     os.waitpid(child(explainer, folder, out), 0)

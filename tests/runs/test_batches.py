@@ -57,7 +57,7 @@ def same(left: Any, right: Any) -> bool:
 @pytest.fixture(scope="module")
 def whole(subject: Any, tmp_path_factory: pytest.TempPathFactory) -> Any:
     folder = tmp_path_factory.mktemp("batches") / "run"
-    return folder_table(explain_files(subject.explainer, subject.parquet, folder, jobs=1, alternatives=2))
+    return folder_table(explain_files(subject.explainer, subject.parquet, folder, n_jobs=1, alternatives=2))
 
 
 @pytest.mark.parametrize(
@@ -88,7 +88,7 @@ def test_the_comparison_sees_a_table_that_is_not_the_same(whole: Any, broken: st
 def test_features_of_all_kinds_and_missing_values_are_as_in_the_run_folder(everything: Any, tmp_path: Path) -> None:
     explainer, X = everything
     X.to_parquet(tmp_path / "cases.parquet")
-    run = explain_files(explainer, tmp_path / "cases.parquet", tmp_path / "run", jobs=1)
+    run = explain_files(explainer, tmp_path / "cases.parquet", tmp_path / "run", n_jobs=1)
     assert same(explained(cut(X, [11, 100]), explainer, chunk_rows=50), folder_table(run))
 
 
@@ -229,8 +229,8 @@ def test_answers_towards_the_leaves_of_a_tree_are_those_of_the_run_folder(subjec
     numbers = subject.cases[["debt", "age", "rate"]]
     labels = (numbers["debt"] + 5 * numbers["rate"] > 60).astype(int)
     decision = fw.Decision(DecisionTreeClassifier(max_depth=4, random_state=0).fit(numbers, labels))
-    explainer = fw.Explainer(decision, fw.references.leaves(decision, numbers, labels), threads=1)
-    run = explain_files(explainer, subject.parquet, tmp_path / "run", jobs=1, alternatives=2)
+    explainer = fw.Explainer(decision, fw.references.leaves(decision, numbers, labels), n_jobs=1)
+    run = explain_files(explainer, subject.parquet, tmp_path / "run", n_jobs=1, alternatives=2)
     out = explained(cut(numbers, [31]), explainer, chunk_rows=100, alternatives=2)
     assert same(out, folder_table(run))
 

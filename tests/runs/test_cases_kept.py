@@ -51,11 +51,11 @@ def german(model: str) -> tuple[fw.Decision, pd.DataFrame, np.ndarray]:
 
 def single(model: str, **choices: Any) -> fw.Explainer:
     decision, X, y = german(model)
-    return fw.Explainer(decision, fw.references.single(decision, X, y), threads=1, **choices)
+    return fw.Explainer(decision, fw.references.single(decision, X, y), n_jobs=1, **choices)
 
 
 def leaves(**choices: Any) -> fw.Explainer:
-    return fw.Explainer(german("tree")[0], tree_leaves(), threads=1, **choices)
+    return fw.Explainer(german("tree")[0], tree_leaves(), n_jobs=1, **choices)
 
 
 @lru_cache
@@ -67,14 +67,14 @@ def flexible() -> fw.Explainer:
     decision, X, y = german("boosted")
     some = X.iloc[np.flatnonzero((y == "good") & ~decision.verdicts(X).positive)[:3]]
     refs = fw.references.supplied(decision, some, X=X, assignment="sparsest").flexible(0.05, X=X, y=y)
-    return fw.Explainer(decision, refs, threads=1)
+    return fw.Explainer(decision, refs, n_jobs=1)
 
 
 def credible(floor: float) -> fw.Explainer:
     decision, X, y = german("logistic")
-    density = fw.credibility.neighbours(decision, X, y, floor=floor)
+    density = fw.credibility.neighbours(decision, X, y, quantile=floor)
     refs = fw.references.single(decision, X, y)
-    return fw.Explainer(decision, refs, threads=1, credibility=density, constraints=fw.Constraints(fw.AtMost(2)))
+    return fw.Explainer(decision, refs, n_jobs=1, credibility=density, constraints=fw.Constraints(fw.AtMost(2)))
 
 
 KINDS: dict[str, Callable[[], fw.Explainer]] = {
@@ -89,7 +89,7 @@ KINDS: dict[str, Callable[[], fw.Explainer]] = {
     "hardly anything may change": lambda: single(
         "boosted", constraints=fw.Constraints(fw.AtMost(1), fw.Immutable("checking_status"))
     ),
-    "stopped early": lambda: single("network", nodes=3, structure="opaque"),
+    "stopped early": lambda: single("network", max_nodes=3, structure="opaque"),
     "flexible": flexible,
     "a floor": lambda: credible(0.5),
 }
@@ -116,7 +116,7 @@ def test_all_statuses_came_back_above() -> None:
 
 def compare(explainer: fw.Explainer, X: pd.DataFrame, folder: Path) -> Counter[Status]:
     X.to_parquet(folder / "cases.parquet")
-    run = explain_files(explainer, folder / "cases.parquet", folder / "run", jobs=1, part_rows=50, alternatives=3)
+    run = explain_files(explainer, folder / "cases.parquet", folder / "run", n_jobs=1, part_rows=50, alternatives=3)
     out = explainer.explain(X.reset_index(drop=True), alternatives=3)
     opened = Run.open(run.path)
     for row in range(len(out)):
@@ -181,11 +181,11 @@ def test_levels_of_several_types_are_kept_as_lines(tmp_path: Path) -> None:
 @pytest.fixture(scope="module")
 def held(subject: Any, tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("held") / "run"
-    return explain_files(subject.explainer, subject.parquet, folder, jobs=1, part_rows=300, title="A title").path
+    return explain_files(subject.explainer, subject.parquet, folder, n_jobs=1, part_rows=300, title="A title").path
 
 
 def test_without_cases_the_changed_values_are_still_told(subject: Any, held: Path, tmp_path: Path) -> None:
-    run = explain_files(subject.explainer, subject.parquet, tmp_path / "run", jobs=1, part_rows=300, keep_cases=False)
+    run = explain_files(subject.explainer, subject.parquet, tmp_path / "run", n_jobs=1, part_rows=300, keep_cases=False)
     assert not list(run.path.glob("*.cases.*"))
     assert not run.keeps_cases
     full = Run.open(held)
@@ -249,7 +249,7 @@ def test_verify_misses_no_file_of_cases_and_no_tree(subject: Any, held: Path, tm
     X = load("german").X.iloc[:30]
     X.to_csv(path, index=False)
     explainer = single("tree")
-    run = explain_files(explainer, path, tmp_path / "tree", jobs=1)
+    run = explain_files(explainer, path, tmp_path / "tree", n_jobs=1)
     assert verify(run.path, path, explainer.decision).ok
     (run.path / "tree.json").write_text("{}")
     assert "tree.json was changed after it was written" in verify(run.path, path, explainer.decision).problems
@@ -261,7 +261,7 @@ def test_a_tree_that_decides_stands_beside_and_no_other_model_does(subject: Any,
     X = load("german").X.iloc[:30]
     X.to_csv(tmp_path / "cases.csv", index=False)
     explainer = single("tree")
-    run = explain_files(explainer, tmp_path / "cases.csv", tmp_path / "tree", jobs=1)
+    run = explain_files(explainer, tmp_path / "cases.csv", tmp_path / "tree", n_jobs=1)
     tree = load_tree(run.path / "tree.json")
     frame = explainer.schema.conform(X)
     leaf = tree.apply(tree.encode(frame))
@@ -273,7 +273,7 @@ def test_verify_checks_cases_that_enter_leaves(tmp_path: Path) -> None:
     data, folder = tmp_path / "cases.csv", tmp_path / "run"
     load("german").X.iloc[:CASES].to_csv(data, index=False)
     explainer = leaves(weights={"age": 2.5})
-    run = explain_files(explainer, data, folder, jobs=1, alternatives=3)
+    run = explain_files(explainer, data, folder, n_jobs=1, alternatives=3)
     report = verify(folder, data, explainer.decision)
     assert report.problems == []
     assert report.unproved > 10

@@ -59,7 +59,7 @@ def test_chunks_and_jobs_leave_no_trace(subject: Any, whole: Any, fingerprint: A
 def test_a_closed_box_leaves_no_trace_of_chunks_either(subject: Any, fingerprint: Any, tmp_path: Path) -> None:
     closed = subject.explainer.with_(structure="opaque")
     runs = [
-        fingerprint(explain_files(closed, subject.csv, tmp_path / str(rows), jobs=1, chunk_rows=rows, **PARTS).path)
+        fingerprint(explain_files(closed, subject.csv, tmp_path / str(rows), n_jobs=1, chunk_rows=rows, **PARTS).path)
         for rows in (13, 100)
     ]
     assert runs[0] == runs[1]
@@ -70,7 +70,7 @@ def test_other_rows_leave_a_trace(subject: Any, whole: Any, fingerprint: Any, tm
     cases = subject.cases.copy()
     cases.loc[650, "debt"] += 1
     cases.to_parquet(tmp_path / "cases.parquet", row_group_size=150)
-    run = explain_files(subject.explainer, tmp_path / "cases.parquet", tmp_path / "run", jobs=1, **PARTS)
+    run = explain_files(subject.explainer, tmp_path / "cases.parquet", tmp_path / "run", n_jobs=1, **PARTS)
     now = fingerprint(run.path)
     assert [name for name in whole if now[name] != whole[name]] == [
         "manifest.json", "part-00006.cases.parquet", "part-00006.certificates.jsonl", "part-00006.parquet"]  # fmt: skip
@@ -86,7 +86,7 @@ def test_files_of_all_kinds_hold_the_same_answers(subject: Any, tmp_path: Path) 
     (many / "notes.txt").write_text("not a table")
     expected = start(subject, tmp_path / "one").table()
     for k, data in enumerate([subject.csv, many, [many / "a.csv", many / "b.csv.gz", many / "c.parquet"]]):
-        run = explain_files(subject.explainer, data, tmp_path / f"run{k}", jobs=1, **PARTS)
+        run = explain_files(subject.explainer, data, tmp_path / f"run{k}", n_jobs=1, **PARTS)
         pd.testing.assert_frame_equal(run.table(), expected)
 
 
@@ -128,7 +128,7 @@ def test_what_changed_since_is_named_and_refused(subject: Any, tmp_path: Path) -
     other = fw.Decision(subject.decision.model, positive="bad", threshold=0.6)
     refs = subject.explainer.references
     changed = {
-        "the data": lambda: explain_files(subject.explainer, cases, folder, jobs=1, **PARTS),
+        "the data": lambda: explain_files(subject.explainer, cases, folder, n_jobs=1, **PARTS),
         "part_rows": lambda: start(subject, folder, part_rows=99),
         "alternatives": lambda: start(subject, folder, alternatives=2),
         "weights": lambda: explain_files(subject.explainer.with_(weights={"age": 2}), subject.parquet, folder, **PARTS),
@@ -155,7 +155,7 @@ def test_a_changed_model_is_refused_by_its_scores_or_by_its_file(subject: Any, t
     with pytest.raises(TimeLimitError):
         start(subject, tmp_path / "run", time_limit=0)
     with pytest.raises(UsageError, match="changed since: the model"):
-        explain_files(subject.explainer.with_(decision=twin), subject.parquet, tmp_path / "run", jobs=1, **PARTS)
+        explain_files(subject.explainer.with_(decision=twin), subject.parquet, tmp_path / "run", n_jobs=1, **PARTS)
     file = tmp_path / "model.bin"
     file.write_bytes(b"one")
     with pytest.raises(TimeLimitError):
@@ -253,7 +253,7 @@ def test_a_model_that_fails_in_the_middle_keeps_what_was_done(how: str, said: st
     decision = fw.Decision(model)
     explainer = fw.Explainer(decision, fw.references.supplied(decision, {"debt": [10]}))
     with pytest.raises((ModelError, UsageError), match=f"{said}|cannot be sent|worker process"):
-        explain_files(explainer, cases, tmp_path / "run", jobs=jobs, part_rows=100)
+        explain_files(explainer, cases, tmp_path / "run", n_jobs=jobs, part_rows=100)
     if jobs == 1:
         journal = (tmp_path / "run" / JOURNAL).read_text().splitlines()
         assert [json.loads(line)["part"] for line in journal[1:]] == list(range(9))
@@ -264,7 +264,7 @@ def test_an_error_in_a_worker_is_the_error_of_the_run(subject: Any, tmp_path: Pa
     cases.loc[555, "code"] = "Z99"
     cases.to_csv(tmp_path / "cases.csv", index=False)
     with pytest.raises(DataError, match=r"rows 500 to 599 of the data: .*Z99") as caught:
-        explain_files(subject.explainer, tmp_path / "cases.csv", tmp_path / "run", jobs=2, **PARTS)
+        explain_files(subject.explainer, tmp_path / "cases.csv", tmp_path / "run", n_jobs=2, **PARTS)
     assert caught.value.do is not None
     assert not list((tmp_path / "run").glob(".*"))
     # Which parts were done by then hangs on which worker was ready first.

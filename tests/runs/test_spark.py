@@ -70,7 +70,7 @@ class German:
         encode = make_column_transformer((OneHotEncoder(), text), (StandardScaler(), numbers))
         model = make_pipeline(encode, LogisticRegression(max_iter=1000)).fit(data.X, data.y)
         decision = fw.Decision(model, positive=model.classes_[1])
-        self.explainer = fw.Explainer(decision, fw.references.single(decision, data.X, data.y), threads=1)
+        self.explainer = fw.Explainer(decision, fw.references.single(decision, data.X, data.y), n_jobs=1)
         cases = pd.concat([data.X] * (ROWS // len(data.X)), ignore_index=True)
         cases["credit_amount"] += np.arange(ROWS) // len(data.X)
         self.files = folder / "cases"
@@ -79,7 +79,7 @@ class German:
         for k in range(FILES):
             numbered.iloc[k * ROWS // FILES : (k + 1) * ROWS // FILES].to_parquet(self.files / f"{k:02}.parquet")
         self.some = [str(self.files / f"{k:02}.parquet") for k in range(FILES // 4)]
-        self.run = explain_files(self.explainer, self.files, folder / "run", jobs=1)
+        self.run = explain_files(self.explainer, self.files, folder / "run", n_jobs=1)
         from pyarrow import parquet
 
         self.parts = [self.run.path / part["table"]["name"] for part in self.run.manifest["parts"]]
@@ -263,7 +263,7 @@ def test_dates_decimals_dots_and_names_that_differ_in_case_are_fine(session: Any
         return rows["a.b"].to_numpy() / 100 + rows["day"].dt.day.to_numpy() / 31 + rows["Size"].to_numpy() / 100
 
     decision = fw.Decision(score, threshold=0.8)
-    explainer = fw.Explainer(decision, fw.references.supplied(decision, X.iloc[[0]]), threads=1)
+    explainer = fw.Explainer(decision, fw.references.supplied(decision, X.iloc[[0]]), n_jobs=1)
     local = explainer.explain(X)
     wide = X.assign(day=X["day"].dt.tz_localize("Europe/Berlin"), size="kept", key=[f"k{k:02}" for k in range(60)])
     with pandas_three():

@@ -92,7 +92,7 @@ def test_numbers_that_are_not_finite_are_null() -> None:
 
 
 def test_the_folder_holds_what_explain_gives(subject: Any, fingerprint: Any, tmp_path: Path) -> None:
-    run = explain_files(subject.explainer, subject.parquet, tmp_path / "run", jobs=1, part_rows=200)
+    run = explain_files(subject.explainer, subject.parquet, tmp_path / "run", n_jobs=1, part_rows=200)
     out = subject.explainer.explain(subject.cases)
     assert run.counts == out.counts()
     assert len(run.manifest["parts"]) == 4

@@ -36,7 +36,7 @@ def written(subject: Any, held: fw.Explainer, tmp_path_factory: pytest.TempPathF
     folder = tmp_path_factory.mktemp("written") / "run"
     model = folder.with_name("model.bin")
     model.write_bytes(b"a model")
-    explain_files(held, subject.csv, folder, jobs=1, part_rows=250, alternatives=3, model_file=model)
+    explain_files(held, subject.csv, folder, n_jobs=1, part_rows=250, alternatives=3, model_file=model)
     return folder
 
 
@@ -79,7 +79,7 @@ VARIANTS: dict[str, Callable[[fw.Explainer], fw.Explainer]] = {
     "ranges": lambda one: one.with_(
         constraints=fw.Constraints(fw.Range("debt", 0, 30), fw.OneOf("code", ["B10"]), fw.Only("age", "up"))
     ),
-    "budget": lambda one: one.with_(structure="opaque", nodes=3),
+    "budget": lambda one: one.with_(structure="opaque", max_nodes=3),
 }
 
 
@@ -97,7 +97,7 @@ def several(one: fw.Explainer, assignment: Any) -> fw.references.References:
 @pytest.mark.parametrize("name", VARIANTS)
 def test_nothing_is_wrong_whatever_is_asked(subject: Any, name: str, tmp_path: Path) -> None:
     explainer = VARIANTS[name](subject.explainer)
-    run = explain_files(explainer, subject.parquet, tmp_path / "run", jobs=1, part_rows=300, alternatives=2)
+    run = explain_files(explainer, subject.parquet, tmp_path / "run", n_jobs=1, part_rows=300, alternatives=2)
     assert run.counts["ALREADY_NEGATIVE"] < 600
     report = verify(run.path, subject.parquet, subject.decision, sample=50)
     assert report.ok, str(report)
@@ -111,8 +111,8 @@ def test_nothing_is_wrong_whatever_is_asked(subject: Any, name: str, tmp_path: P
 def test_a_run_with_a_floor_is_scored_again_but_its_proofs_are_left(subject: Any, tmp_path: Path) -> None:
     """The density is not in the folder, so that only what the model says can be checked."""
     X, y = subject.cases, subject.decision.model.predict(subject.cases)
-    dense = fw.credibility.mixture(subject.decision, X, y, floor=0.4, n_components=2, random_state=0)
-    run = explain_files(subject.explainer.with_(credibility=dense), subject.parquet, tmp_path / "run", jobs=1)
+    dense = fw.credibility.mixture(subject.decision, X, y, quantile=0.4, n_components=2, random_state=0)
+    run = explain_files(subject.explainer.with_(credibility=dense), subject.parquet, tmp_path / "run", n_jobs=1)
     assert run.counts["EXPLAINED"] > 100
     report = verify(run.path, subject.parquet, subject.decision)
     assert report.ok, str(report)
@@ -128,7 +128,7 @@ def test_features_of_all_kinds_are_verified(everything: Any, tmp_path: Path) -> 
     X.to_parquet(paths[1])
     tables = []
     for path in paths:
-        run = explain_files(explainer, path, tmp_path / path.suffix[1:], jobs=1, part_rows=70)
+        run = explain_files(explainer, path, tmp_path / path.suffix[1:], n_jobs=1, part_rows=70)
         report = verify(run.path, path, explainer.decision)
         assert report.ok, str(report)
         assert run.counts["EXPLAINED"] > 50

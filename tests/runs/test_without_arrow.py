@@ -24,7 +24,7 @@ import fewest as fw
 from fewest.runs import explain_files, verify
 decision = fw.Decision(joblib.load(sys.argv[1]), positive="bad")
 explainer = fw.Explainer(decision, fw.references.load(sys.argv[2], decision))
-run = explain_files(explainer, sys.argv[3], sys.argv[4], jobs=1, part_rows=300, alternatives=2)
+run = explain_files(explainer, sys.argv[3], sys.argv[4], n_jobs=1, part_rows=300, alternatives=2)
 report = verify(run.path, sys.argv[3], decision)
 print(report.ok, run.manifest["settings"]["parts"])
 """
@@ -41,7 +41,7 @@ def test_answers_are_the_same_without_pyarrow(subject: Any, tmp_path: Path) -> N
     assert done.stdout.split() == ["True", "jsonl"], done.stderr
     assert sorted(file.name for file in (tmp_path / "plain").glob("part-00000*")) == [
         "part-00000.cases.jsonl", "part-00000.certificates.jsonl", "part-00000.jsonl"]  # fmt: skip
-    arrow = explain_files(subject.explainer, subject.csv, tmp_path / "arrow", jobs=1, part_rows=300, alternatives=2)
+    arrow = explain_files(subject.explainer, subject.csv, tmp_path / "arrow", n_jobs=1, part_rows=300, alternatives=2)
     for name in ("part-00000.certificates.jsonl", "part-00002.certificates.jsonl"):
         assert (arrow.path / name).read_bytes() == (tmp_path / "plain" / name).read_bytes()
     pd.testing.assert_frame_equal(Run.open(tmp_path / "plain").table(), arrow.table(), check_dtype=False)

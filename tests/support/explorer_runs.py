@@ -114,7 +114,7 @@ def make_subject(folder: Path, n: int = 120) -> Subject:
     decision = fw.Decision(logistic(X, y), positive="bad")
     schema = fw.Schema.infer(X).with_("sex", protected=True).with_("amount", label="credit amount")
     refs = fw.references.single(decision, X, y, schema=schema)
-    explainer = fw.Explainer(decision, refs, threads=1, constraints=fw.Constraints(fw.Immutable("rate")))
+    explainer = fw.Explainer(decision, refs, n_jobs=1, constraints=fw.Constraints(fw.Immutable("rate")))
     cases, _ = people(n)
     cases.loc[0, "rate"] = 60.0
     cases.to_csv(folder / "cases.csv", index=False)
@@ -123,7 +123,7 @@ def make_subject(folder: Path, n: int = 120) -> Subject:
     explain_files(explainer, folder / "cases.csv", run, title="Loans of the north", **about)
     second = fw.Decision(decision.model, positive="bad", threshold=0.65)
     refs = fw.references.single(second, X, y, schema=schema)
-    explain_files(fw.Explainer(second, refs, threads=1), folder / "cases.csv", other, title="Loans, milder", **about)
+    explain_files(fw.Explainer(second, refs, n_jobs=1), folder / "cases.csv", other, title="Loans, milder", **about)
     return Subject(run, other, explainer, decision)
 
 
@@ -208,7 +208,7 @@ def make_hostile(folder: Path) -> Path:
     X[:60].to_parquet(folder / "hostile.parquet")
     run = folder / "hostile"
     explain_files(
-        fw.Explainer(decision, supplied, threads=1), folder / "hostile.parquet", run, jobs=1, alternatives=4,
+        fw.Explainer(decision, supplied, n_jobs=1), folder / "hostile.parquet", run, n_jobs=1, alternatives=4,
         title=PAYLOADS[3], model_name=PAYLOADS[4],
     )  # fmt: skip
     (run / "tree.json").write_text(json.dumps(_hostile_tree(schema)))

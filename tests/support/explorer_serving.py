@@ -82,10 +82,10 @@ def load(run: Path, users: int, requests: int) -> dict[str, float]:
         cookie = (get(address).getheader("set-cookie") or "").partition(";")[0]
         wrong: list[str] = []
         began = time.monotonic()
-        threads = [threading.Thread(target=visit, args=(address, cookie, requests, rows, wrong)) for _ in range(users)]
-        for thread in threads:
+        n_jobs = [threading.Thread(target=visit, args=(address, cookie, requests, rows, wrong)) for _ in range(users)]
+        for thread in n_jobs:
             thread.start()
-        for thread in threads:
+        for thread in n_jobs:
             thread.join()
         cpu, peak = used(process.pid)
         seconds = time.monotonic() - began

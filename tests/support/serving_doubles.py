@@ -41,14 +41,14 @@ def good(path: Path) -> fw.Explainer:
         (OneHotEncoder(), ["code", "home"]), (StandardScaler(), ["debt", "rate"]), remainder="passthrough"
     )
     decision = fw.Decision(make_pipeline(encode, LogisticRegression()).fit(X, y), positive="bad")
-    return fw.Explainer(decision, fw.references.single(decision, X, y), threads=1)
+    return fw.Explainer(decision, fw.references.single(decision, X, y), n_jobs=1)
 
 
 def bad(path: Path) -> fw.Explainer:
     """A model that does something bad when it is shown one of the numbers above."""
     X = pd.DataFrame({"debt": [1, 2, 90, 95], "age": [30, 50, 30, 50], "rate": [1, 2, 3, 4]})
     decision = fw.Decision(_moody, positive=1, threshold=100.0)
-    return fw.Explainer(decision, fw.references.single(decision, X, [0, 0, 1, 1]), threads=1)
+    return fw.Explainer(decision, fw.references.single(decision, X, [0, 0, 1, 1]), n_jobs=1)
 
 
 def _moody(frame: pd.DataFrame) -> np.ndarray:

@@ -23,7 +23,7 @@ def setting_of(seed: int) -> tuple[np.random.Generator, rm.Setting]:
 
 def costs(setting: rm.Setting, **options: Any) -> np.ndarray:
     """Least cost per case; inf where there is no answer, -1 where there is nothing to explain."""
-    out = fw.Explainer(setting.decision, setting.references, threads=1, **options).explain(setting.cases)
+    out = fw.Explainer(setting.decision, setting.references, n_jobs=1, **options).explain(setting.cases)
     status = np.array([answer.status for answer in out])
     found = np.where(status == fw.Status.EXPLAINED, out.answers.cost, np.inf)
     return np.where(status == fw.Status.ALREADY_NEGATIVE, -1.0, found)
@@ -61,7 +61,7 @@ def test_a_milder_threshold_never_raises_the_cost(seed: int, step: float) -> Non
 @given(seeds)
 def test_no_part_of_an_answer_is_superfluous(seed: int) -> None:
     _, setting = setting_of(seed)
-    explainer = fw.Explainer(setting.decision, setting.references, threads=1)
+    explainer = fw.Explainer(setting.decision, setting.references, n_jobs=1)
     out = explainer.explain(setting.cases)
     for answer in out:
         names = frozenset(change.feature for change in answer.changes)

@@ -113,7 +113,7 @@ def test_theorem_4_2_the_sparsest_of_all_leaves_as_references_gives_the_same_sev
         goals = pd.concat([point_in(tree, int(node), rows.iloc[[0]]) for node in reach.leaf], ignore_index=True)
         decision = fw.Decision(Neutral(tree), positive=1)
         refs = fw.references.supplied(decision, goals, schema=tree.schema, assignment="sparsest")
-        out = fw.Explainer(decision, refs, structure="opaque", threads=1).explain(rows)
+        out = fw.Explainer(decision, refs, structure="opaque", n_jobs=1).explain(rows)
         _, cost = reach.search(tree.encode(rows))
         assert out.sev().tolist() == cost.tolist()
         compared += len(rows)

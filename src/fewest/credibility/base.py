@@ -74,7 +74,7 @@ class Credibility:
     >>> from sklearn.linear_model import LogisticRegression
     >>> X = pd.DataFrame({"debt": [1, 2, 3, 8, 9], "age": [30, 40, 50, 30, 50]}); y = [0, 0, 0, 1, 1]
     >>> decision = fw.Decision(LogisticRegression().fit(X, y))
-    >>> dense = fw.credibility.mixture(decision, X, y, floor=0.5, n_components=1)
+    >>> dense = fw.credibility.mixture(decision, X, y, quantile=0.5, n_components=1)
     >>> dense.credible(X).tolist()
     [True, True, True, False, False]
     >>> dense.at(1.0).credible(X).tolist()

@@ -57,7 +57,7 @@ def leaf_support(
     X: Any,
     y: Any,
     *,
-    floor: float = 0.05,
+    quantile: float = 0.05,
     schema: Schema | None = None,
     groups: Mapping[str, Sequence[str]] | None = None,
 ) -> Credibility:
@@ -71,7 +71,7 @@ def leaf_support(
         Training rows.
     y : (n,) labels
         Their labels; the rows that do not have the positive label are used. Read as in `references.single`.
-    floor : float
+    quantile : float
         Quantile of the accepted cases' own log-shares below which nothing counts as credible; 0 sets no floor.
     schema : Schema, optional
         Default: read off X.
@@ -86,7 +86,7 @@ def leaf_support(
     >>> np.exp(shares.log_density(X)).tolist()
     [1.0, 1.0, 1.0, 0.0, 0.0]
     """
-    check_quantile(floor)
+    check_quantile(quantile)
     training = TrainingRows.read(decision, X, y, schema, groups)
     rows = training.accepted
     tree = read(decision, training.schema, training.frame)
@@ -94,4 +94,6 @@ def leaf_support(
     with np.errstate(divide="ignore"):
         density = LeafDensity(tree, np.log(count / len(rows)))
     provenance = {"kind": "leaf_support", "rows": len(rows), "leaves": len(tree.leaves)}
-    return Credibility.calibrate(training.schema, density, density.log_density(rows), floor, "leaf_support", provenance)
+    return Credibility.calibrate(
+        training.schema, density, density.log_density(rows), quantile, "leaf_support", provenance
+    )

@@ -65,11 +65,11 @@ def mixture(
     X: Any,
     y: Any,
     *,
-    floor: float = 0.05,
+    quantile: float = 0.05,
     n_components: int | None = None,
     paper: bool = False,
     covariance: Covariance = "full",
-    regularisation: float | None = None,
+    regularization: float | None = None,
     schema: Schema | None = None,
     groups: Mapping[str, Sequence[str]] | None = None,
     random_state: int = 0,
@@ -80,7 +80,7 @@ def mixture(
     Numbers are in standard deviations of the accepted cases, every level is a column of 0 and 1. Such columns have
     singular covariances: a level that a component has never seen has variance nought there, and without regularisation
     a case with that level is some 500,000 nats less likely than its neighbour. The log-likelihoods of -57,437 and
-    -124,914 in the paper are of this kind. ``regularisation`` is added to every variance. At the default, 0.05, no
+    -124,914 in the paper are of this kind. ``regularization`` is added to every variance. At the default, 0.05, no
     component is narrower than 0.22 standard deviations of a number, and a level that a component has never seen costs
     at most 1 / 0.05 in squared distance for each of the two columns that differ: 20 nats, as much as a number 6.3
     standard deviations away. Rare levels count against a case; none of them alone decides.
@@ -92,7 +92,7 @@ def mixture(
         Training rows.
     y : (n,) labels
         Their labels; the rows that do not have the positive label are used. Read as in `references.single`.
-    floor : float
+    quantile : float
         Quantile of the accepted cases' own log-densities below which nothing counts as credible; 0 sets no floor.
     n_components : int, optional
         Default: the number with the lowest BIC, up to 8, tried on a sample of 4,000 rows.
@@ -101,7 +101,7 @@ def mixture(
         you pass). For comparison with published figures only.
     covariance : str
         ``full``, ``tied``, ``diag`` or ``spherical``, as in scikit-learn.
-    regularisation : float, optional
+    regularization : float, optional
     schema : Schema, optional
         Default: read off X.
     groups : mapping, optional
@@ -114,36 +114,36 @@ def mixture(
     --------
     >>> from sklearn.linear_model import LogisticRegression
     >>> X = pd.DataFrame({"debt": [1, 2, 3, 8, 9], "age": [30, 40, 50, 30, 50]}); y = [0, 0, 0, 1, 1]
-    >>> dense = mixture(Decision(LogisticRegression().fit(X, y)), X, y, n_components=1, floor=0.5)
+    >>> dense = mixture(Decision(LogisticRegression().fit(X, y)), X, y, n_components=1, quantile=0.5)
     >>> dense.log_density(X).round(1).tolist()
     [-1.4, -0.7, -1.4, -372.8, -282.4]
     """
-    check_quantile(floor)
+    check_quantile(quantile)
     check_count("max_rows", max_rows)
-    _check(n_components, paper, covariance, regularisation)
+    _check(n_components, paper, covariance, regularization)
     training = TrainingRows.read(decision, X, y, schema, groups)
     rows = training.accepted
     encoder = Points.fit(training.schema, rows)
     points = encoder.points(rows)
     sample = _sample(points, max_rows, random_state)
-    added = regularisation if regularisation is not None else PAPER if paper else SANE
+    added = regularization if regularization is not None else PAPER if paper else SANE
     count = n_components or _best_count(sample, covariance, added, random_state)
     if count > len(sample):
         raise DataError(f"there are {len(sample)} accepted cases but n_components is {count}", do="use fewer")
     density = GaussianDensity(encoder, as_mixture(_fit(sample, count, covariance, added, random_state)))
     provenance = {
         "kind": "mixture", "rows": len(rows), "n_components": count, "covariance": covariance,
-        "regularisation": added, "paper": paper, "random_state": random_state,
+        "regularization": added, "paper": paper, "random_state": random_state,
     }  # fmt: skip
-    return Credibility.calibrate(training.schema, density, density.at(points), floor, "mixture", provenance)
+    return Credibility.calibrate(training.schema, density, density.at(points), quantile, "mixture", provenance)
 
 
-def _check(n_components: int | None, paper: bool, covariance: str, regularisation: float | None) -> None:
+def _check(n_components: int | None, paper: bool, covariance: str, regularization: float | None) -> None:
     if n_components is not None:
         check_count("n_components", n_components, do=", or None")
     check_word("covariance", covariance, ("full", "tied", "diag", "spherical"))
-    if regularisation is not None:
-        check_number("regularisation", regularisation, f"use a number above 0, e.g. {SANE}", above=0)
+    if regularization is not None:
+        check_number("regularization", regularization, f"use a number above 0, e.g. {SANE}", above=0)
     if paper and n_components is None:
         raise UsageError("the paper's mixture has as many components as clusters", do="pass n_components")
     if paper and covariance != "full":

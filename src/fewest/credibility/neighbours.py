@@ -78,7 +78,7 @@ def neighbours(
     y: Any,
     *,
     k: int = 10,
-    floor: float = 0.05,
+    quantile: float = 0.05,
     schema: Schema | None = None,
     groups: Mapping[str, Sequence[str]] | None = None,
     random_state: int = 0,
@@ -87,7 +87,7 @@ def neighbours(
     """Density of the accepted cases by their distance: the nearer the k-th of them, the denser.
 
     Distances are between points with numbers in standard deviations and a column of 0 and 1 per level. For the floor
-    each accepted case is held against the others, so that a fresh accepted case falls below it as often as ``floor``
+    each accepted case is held against the others, so that a fresh accepted case falls below it as often as ``quantile``
     says.
 
     Parameters
@@ -99,7 +99,7 @@ def neighbours(
         Their labels; the rows that do not have the positive label are used. Read as in `references.single`.
     k : int
         Which neighbour.
-    floor : float
+    quantile : float
         Quantile of the accepted cases' own log-densities below which nothing counts as credible; 0 sets no floor.
     schema : Schema, optional
         Default: read off X.
@@ -117,7 +117,7 @@ def neighbours(
     >>> near.credible(pd.DataFrame({"debt": [2, 9], "age": [41, 90]})).tolist()
     [True, False]
     """
-    check_quantile(floor)
+    check_quantile(quantile)
     check_count("k", k)
     check_count("max_rows", max_rows)
     training = TrainingRows.read(decision, X, y, schema, groups)
@@ -131,4 +131,4 @@ def neighbours(
         raise DataError(f"there are {len(points)} accepted cases but k is {k}", do=f"use at most {len(points) - 1}")
     density = NeighbourDensity(encoder, points, int(k))
     provenance = {"kind": "neighbours", "k": int(k), "rows": len(points), "random_state": random_state}
-    return Credibility.calibrate(training.schema, density, density.of_accepted(), floor, "neighbours", provenance)
+    return Credibility.calibrate(training.schema, density, density.of_accepted(), quantile, "neighbours", provenance)

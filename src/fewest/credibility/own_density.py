@@ -43,7 +43,7 @@ def supplied(
     y: Any,
     density: Callable[[pd.DataFrame], Any],
     *,
-    floor: float = 0.05,
+    quantile: float = 0.05,
     schema: Schema | None = None,
     groups: Mapping[str, Sequence[str]] | None = None,
 ) -> Credibility:
@@ -58,7 +58,7 @@ def supplied(
         Their labels; the rows that do not have the positive label are used. Read as in `references.single`.
     density : callable
         A table of raw rows -> one log-density per row. A row's value may not hang on the rows beside it.
-    floor : float
+    quantile : float
         Quantile of the accepted cases' own log-densities below which nothing counts as credible; 0 sets no floor.
     schema : Schema, optional
         Default: read off X.
@@ -70,10 +70,10 @@ def supplied(
     >>> from sklearn.linear_model import LogisticRegression
     >>> X = pd.DataFrame({"debt": [1, 2, 3, 8, 9], "age": [30, 40, 50, 30, 50]}); y = [0, 0, 0, 1, 1]
     >>> decision = Decision(LogisticRegression().fit(X, y))
-    >>> supplied(decision, X, y, lambda rows: -abs(rows["age"] - 40.0), floor=0.5).floor
+    >>> supplied(decision, X, y, lambda rows: -abs(rows["age"] - 40.0), quantile=0.5).quantile
     -10.0
     """
-    check_quantile(floor)
+    check_quantile(quantile)
     if not callable(density):
         raise UsageError(f"{density!r} is no function", do="pass a function from a table to log-densities")
     training = TrainingRows.read(decision, X, y, schema, groups)
@@ -84,4 +84,4 @@ def supplied(
     if not np.allclose(called.log_density(some), alone, rtol=0, atol=2 * 10.0**-DECIMALS, equal_nan=True):
         raise UsageError("a row's density changes with the rows beside it", do="let the function work row by row")
     provenance = {"kind": "supplied", "rows": len(rows)}
-    return Credibility.calibrate(training.schema, called, called.log_density(rows), floor, "supplied", provenance)
+    return Credibility.calibrate(training.schema, called, called.log_density(rows), quantile, "supplied", provenance)

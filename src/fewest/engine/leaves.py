@@ -31,7 +31,7 @@ class LeafTask:
     reach: Reach
     deadline: float
     alternatives: int
-    threads: int
+    n_jobs: int
     credibility: Credibility | None = None
     offered: Bools | None = None
 
@@ -70,7 +70,7 @@ def _answer(task: LeafTask, frame: pd.DataFrame) -> Answers:
             f"the tree that was read decides case {cases.index[int(np.argmax(other))]!r} otherwise than the model",
             do="use references.single or clusters: they ask the model itself where it cannot be read",
         )
-    leaf, cost = reach.search(codes, task.threads)
+    leaf, cost = reach.search(codes, task.n_jobs)
     answers.nodes[rows] = len(reach.leaf)
     answers.lower[rows] = cost
     answers.proved[rows] = True

@@ -56,7 +56,7 @@ class Task:
     own_tolerance: float
     deadline: float
     alternatives: int
-    threads: int
+    n_jobs: int
     credibility: Credibility | None = None
 
     @property
@@ -348,7 +348,7 @@ def _search(task: Task, attempt: Attempt, best: Floats, length: Floats) -> None:
         def own_score(local: Rows, moved: Bools, score: Any = score, cubes: Rows = pending) -> Floats:
             return np.asarray(score(cubes[local], moved))
 
-        found.put(pending, solve(inside, part, own_score, task.own_tolerance, task.threads))
+        found.put(pending, solve(inside, part, own_score, task.own_tolerance, task.n_jobs))
         if not problem.all_sets:  # with all sets, those as good as the best are listed, so they are confirmed as well
             _drop_worse(task, attempt, pending, best, length)
         refused = _confirm(attempt, pending)

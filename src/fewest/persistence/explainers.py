@@ -115,7 +115,7 @@ def as_bytes(explainer: Explainer, training_rows: bool = False) -> bytes:
         },
         "constraints": constraints_to_json(explainer.constraints),
         "weights": {name: float(weight) for name, weight in explainer.weights.items()},
-        "direction": explainer.direction, "nodes": explainer.nodes, "unseen": explainer.unseen,
+        "direction": explainer.direction, "nodes": explainer.max_nodes, "unseen": explainer.unseen,
         "structure": explainer.structure, "credibility": None,
     }  # fmt: skip
     if explainer.credibility is not None:
@@ -160,7 +160,7 @@ def read_explainer(data: bytes, name: str, allow_pickle: bool = False) -> Explai
         dense = content["credibility"]
         return Explainer(
             decision, references, constraints=constraints_from_json(content["constraints"], name),
-            weights=content["weights"], direction=content["direction"], nodes=content["nodes"],
+            weights=content["weights"], direction=content["direction"], max_nodes=content["nodes"],
             unseen=content["unseen"], structure=content["structure"],
             credibility=None if dense is None else credibility_from_members(dense, members, name),
         )  # fmt: skip

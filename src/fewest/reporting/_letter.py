@@ -96,7 +96,7 @@ def letter(
     *,
     decision: Decision | None = None,
     protected: Collection[str] = (),
-    at_most: int = AT_MOST,
+    max_reasons: int = AT_MOST,
     subject: str = "your application",
     dated: date | None = None,
 ) -> Letter:
@@ -118,7 +118,7 @@ def letter(
         Weighs the reasons; default: that of the references.
     protected : collection of str
         Features that are never given as a reason, beside those the schema marks.
-    at_most : int
+    max_reasons : int
         Reasons given.
     subject : str
         What was decided on.
@@ -144,7 +144,7 @@ def letter(
     why = _against(answer, saved, saved.schema, protected)
     if why:
         raise LetterError(dict(why))
-    (found,) = reasons(answer, at_most, codes, decision=decision, schema=saved.schema)
+    (found,) = reasons(answer, max_reasons, codes, decision=decision, schema=saved.schema)
     unnamed = [reason.feature for reason in (*found.given, *found.tied) if reason.code is None]
     if unnamed:
         add = 'add a line to the table of codes: {},any,CODE,"What to say"'

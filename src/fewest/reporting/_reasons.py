@@ -91,7 +91,7 @@ class Reasons:
 
 def reasons(
     answers: Explanations | Explanation,
-    at_most: int = AT_MOST,
+    max_reasons: int = AT_MOST,
     codes: Codes | None = None,
     *,
     decision: Decision | None = None,
@@ -108,7 +108,7 @@ def reasons(
     ----------
     answers : Explanations or Explanation
         Explained with ``alternatives``, as many as it takes to list all.
-    at_most : int
+    max_reasons : int
         Reasons given per case.
     codes : Codes, optional
         What the features are called; default: by the schema's ``reason_code`` and label.
@@ -130,8 +130,8 @@ def reasons(
     >>> [(reason.feature, reason.kind, round(reason.effect, 2)) for reason in found.given]
     [('debt', 'necessary', 0.54), ('late', 'necessary', 0.46)]
     """
-    if at_most < 1:
-        raise UsageError(f"at_most is {at_most}", do="ask for at least one reason")
+    if max_reasons < 1:
+        raise UsageError(f"max_reasons is {max_reasons}", do="ask for at least one reason")
     if isinstance(answers, Explanation):
         chosen = [answers]
     else:
@@ -146,7 +146,9 @@ def reasons(
     if schema is not None:
         codes = (codes or Codes({})).with_defaults(schema)
     order = () if schema is None else schema.names
-    return tuple(_of_one(answer, weight, at_most, codes, order) for answer, weight in zip(chosen, weights, strict=True))
+    return tuple(
+        _of_one(answer, weight, max_reasons, codes, order) for answer, weight in zip(chosen, weights, strict=True)
+    )
 
 
 def _check(answer: Explanation) -> None:
@@ -170,7 +172,7 @@ def _check(answer: Explanation) -> None:
 
 
 def _of_one(
-    answer: Explanation, weight: Effects | None, at_most: int, codes: Codes | None, order: Sequence[str]
+    answer: Explanation, weight: Effects | None, max_reasons: int, codes: Codes | None, order: Sequence[str]
 ) -> Reasons:
     sets = answer.alternatives
     first: dict[str, Change] = {}
@@ -186,7 +188,7 @@ def _of_one(
     names = order or [fact.name for fact in answer.facts]
     place = {name: number for number, name in enumerate(names)}
     found.sort(key=lambda reason: (*_weight(reason), place.get(reason.feature, len(place))))
-    given, rest = tuple(found[:at_most]), tuple(found[at_most:])
+    given, rest = tuple(found[:max_reasons]), tuple(found[max_reasons:])
     tied = tuple(reason for reason in rest if _weight(reason)[0] == _weight(given[-1])[0])
     return Reasons(answer.row, answer.label, given, rest, tied, len(sets))
 

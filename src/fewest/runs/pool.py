@@ -29,7 +29,7 @@ def in_process(work: PartWork, parts: Iterator[RawPart], deadline: float = np.in
         yield part.number, work.do(part, deadline)
 
 
-def in_workers(work: PartWork, parts: Iterator[RawPart], jobs: int, deadline: float = np.inf) -> Generator[Done]:
+def in_workers(work: PartWork, parts: Iterator[RawPart], n_jobs: int, deadline: float = np.inf) -> Generator[Done]:
     """Do the parts in several processes. An error in one of them ends all."""
     try:
         # A fresh explainer: what was read of the model may hold things that do not travel.
@@ -43,7 +43,7 @@ def in_workers(work: PartWork, parts: Iterator[RawPart], jobs: int, deadline: fl
     busy: dict[Connection, int] = {}
     processes = []
     try:
-        for _ in range(jobs):
+        for _ in range(n_jobs):
             here, there = context.Pipe()
             process = context.Process(target=_serve, args=(there, packed), daemon=True)
             process.start()

@@ -47,7 +47,7 @@ class Run:
     >>> pd.DataFrame({"debt": [10, 90]}).to_csv(folder / "cases.csv", index=False)
     >>> decision = fw.Decision(lambda rows: rows["debt"].to_numpy() / 100)
     >>> refs = fw.references.supplied(decision, {"debt": [20]})
-    >>> run = explain_files(fw.Explainer(decision, refs), folder / "cases.csv", folder / "run", jobs=1)
+    >>> run = explain_files(fw.Explainer(decision, refs), folder / "cases.csv", folder / "run", n_jobs=1)
     >>> run.rows, run.counts["EXPLAINED"]
     (2, 1)
     >>> Run.open(folder / "run").table()[["row", "status", "to"]]

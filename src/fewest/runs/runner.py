@@ -36,7 +36,7 @@ def explain_files(
     *,
     model_file: str | Path | None = None,
     alternatives: int = 0,
-    jobs: int | None = None,
+    n_jobs: int | None = None,
     chunk_rows: int | None = None,
     part_rows: int = PART_ROWS,
     keep_cases: bool = True,
@@ -48,7 +48,7 @@ def explain_files(
     """Explain tables on disk, larger than memory, into a run folder.
 
     Called again after it was stopped, it goes on; a run that has ended is left as it is. The bytes of the folder depend
-    neither on ``jobs`` nor on ``chunk_rows``, nor on how often the run was killed.
+    neither on ``n_jobs`` nor on ``chunk_rows``, nor on how often the run was killed.
 
     Parameters
     ----------
@@ -61,7 +61,7 @@ def explain_files(
         The file the model came from; without it the model is known by its scores of the first rows.
     alternatives : int
         As in `Explainer.explain`.
-    jobs : int, optional
+    n_jobs : int, optional
         Processes. Default: as many as the explainer has threads.
     chunk_rows : int, optional
         Rows explained at once: less memory, more time. Default: ``part_rows``.
@@ -83,22 +83,22 @@ def explain_files(
     >>> pd.DataFrame({"debt": [10, 90], "age": [30, 40]}).to_csv(folder / "cases.csv", index=False)
     >>> decision = fw.Decision(lambda rows: rows["debt"].to_numpy() / 100)
     >>> refs = fw.references.supplied(decision, {"debt": [20], "age": [50]})
-    >>> run = explain_files(fw.Explainer(decision, refs), folder / "cases.csv", folder / "run", jobs=1)
+    >>> run = explain_files(fw.Explainer(decision, refs), folder / "cases.csv", folder / "run", n_jobs=1)
     >>> sorted(file.name for file in run.path.iterdir())
     ['manifest.json', 'part-00000.cases.parquet', 'part-00000.certificates.jsonl', 'part-00000.parquet',
      'references.json']
     """
-    _check(jobs=jobs, chunk_rows=chunk_rows, part_rows=part_rows)
+    _check(n_jobs=n_jobs, chunk_rows=chunk_rows, part_rows=part_rows)
     deadline = np.inf if time_limit is None else time.monotonic() + time_limit
     cases = Cases(find(data), explainer.schema, part_rows, explainer.unseen)
     work = PartWork(
-        explainer.with_(threads=1), cases, cases.head(SAMPLE), Path(out), "parquet" if has_arrow() else "jsonl",
+        explainer.with_(n_jobs=1), cases, cases.head(SAMPLE), Path(out), "parquet" if has_arrow() else "jsonl",
         chunk_rows or part_rows, alternatives, keep_cases,
     )  # fmt: skip
     work.ready()
     beside, file = files_beside(work.explainer, work.head), None if model_file is None else Path(model_file)
     planned = _plan(work, file, beside, names(explainer, cases.paths, title, model_name))
-    return _run(work, planned, beside, jobs or explainer.threads, deadline, progress)
+    return _run(work, planned, beside, n_jobs or explainer.n_jobs, deadline, progress)
 
 
 def _plan(work: PartWork, model_file: Path | None, beside: dict[str, bytes], about: dict[str, Any]) -> dict[str, Any]:
@@ -111,7 +111,7 @@ def _plan(work: PartWork, model_file: Path | None, beside: dict[str, bytes], abo
 
 
 def _run(
-    work: PartWork, planned: dict[str, Any], beside: dict[str, bytes], jobs: int, deadline: float,
+    work: PartWork, planned: dict[str, Any], beside: dict[str, bytes], n_jobs: int, deadline: float,
     progress: Progress | None,
 ) -> Run:  # fmt: skip
     """Begin or go on, as the only writer of the folder, and finish."""
@@ -120,25 +120,25 @@ def _run(
         folder = Folder.begin(work.folder, planned, beside)
         if not folder.finished:
             try:
-                _fill(folder, work, jobs, deadline, progress)
+                _fill(folder, work, n_jobs, deadline, progress)
             except DoubtError as doubt:
                 # Parts that were answered before rest on the same reading of the model: all are done again without it.
                 warnings.warn(f"{doubt.message}; all rows are searched by its own scores", FewestWarning, stacklevel=3)
                 folder.forget()
                 unread = replace(work, explainer=work.explainer.with_(structure="opaque"))
-                _fill(folder, unread, jobs, deadline, progress)
+                _fill(folder, unread, n_jobs, deadline, progress)
             finally:
                 sweep(work.folder)
         return folder.finish()
 
 
-def _fill(folder: Folder, work: PartWork, jobs: int, deadline: float, progress: Progress | None) -> None:
+def _fill(folder: Folder, work: PartWork, n_jobs: int, deadline: float, progress: Progress | None) -> None:
     """Do what is not done yet."""
     if time.monotonic() >= deadline:
         raise out_of_time()
     total, counts = work.cases.count(), Counter(folder.tally()["counts"])
     parts = work.cases.parts(lambda number: number not in folder.done)
-    with closing(_done(work, parts, jobs, deadline)) as results:
+    with closing(_done(work, parts, n_jobs, deadline)) as results:
         for number, record in results:
             folder.add(number, record)
             counts.update(record["counts"])
@@ -148,11 +148,11 @@ def _fill(folder: Folder, work: PartWork, jobs: int, deadline: float, progress: 
         raise DataError("the data ended before their time", do="run the same command again when they are whole")
 
 
-def _done(work: PartWork, parts: Iterator[RawPart], jobs: int, deadline: float) -> Generator[Done]:
+def _done(work: PartWork, parts: Iterator[RawPart], n_jobs: int, deadline: float) -> Generator[Done]:
     """Results as they come; a table of one part is not worth other processes."""
     first = list(islice(parts, 2))
-    if jobs > 1 and len(first) > 1:
-        return in_workers(work, chain(first, parts), jobs, deadline)
+    if n_jobs > 1 and len(first) > 1:
+        return in_workers(work, chain(first, parts), n_jobs, deadline)
     return in_process(work, chain(first, parts), deadline)
 
 

@@ -127,7 +127,7 @@ def describe(explainer: Explainer, head: pd.DataFrame) -> dict[str, Any]:
         "direction": explainer.direction,
         "constraints": [_constraint(item) for item in explainer.constraints],
         "weights": {name: float(weight) for name, weight in sorted(explainer.weights.items())},
-        "nodes": [explainer.nodes or DEFAULT_NODES, explainer.nodes or DEFAULT_OWN_NODES],
+        "nodes": [explainer.max_nodes or DEFAULT_NODES, explainer.max_nodes or DEFAULT_OWN_NODES],
         "unseen": explainer.unseen,
         "structure": explainer.structure,
         "assignment": explainer.references.assignment,

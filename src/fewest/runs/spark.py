@@ -85,7 +85,7 @@ def explain(
     _check_table(df, head)
     used = _Used.of(df, explainer, [keep] if isinstance(keep, str) else keep, id)
     plain = used.select(df, explainer)
-    single = explainer.with_(threads=1)  # a task has one core
+    single = explainer.with_(n_jobs=1)  # a task has one core
     answering = Answering(single)
     head = _first_rows(plain, answering) if head is None else single.schema.conform(head, unseen=single.unseen)
     answering = Answering.ready(single, head, alternatives)

@@ -259,7 +259,7 @@ def saved(files: Any, folder: Path) -> tuple[Path, fw.Explainer]:
     decision = fw.Decision(files.model, positive="bad", threshold=0.4)
     schema = fw.Schema.infer(X).with_("debt", label="Debts")
     references = fw.references.single(decision, X, y, centre="median", schema=schema)
-    explainer = fw.Explainer(decision, references, constraints=fw.Constraints(fw.Immutable("age")), threads=1)
+    explainer = fw.Explainer(decision, references, constraints=fw.Constraints(fw.Immutable("age")), n_jobs=1)
     explainer.save(folder / "credit.fewest")
     return folder / "credit.fewest", explainer
 

@@ -85,7 +85,7 @@ def test_no_cell_of_a_result_as_csv_begins_a_formula(tmp_path: Path) -> None:
     decision = fw.Decision(lambda rows: rows["=debt"].to_numpy() / 100, positive="bad")
     refs = fw.references.supplied(decision, {"=debt": [20], "home": ["@own"]}, names=["=cmd|' /C calc'!A0"])
     cases = pd.DataFrame({"=debt": [90, 80, 10], "home": ["@own"] * 3}, index=["=1+1", "-3", "\tx"])
-    out = fw.Explainer(decision, refs, threads=1).explain(cases)
+    out = fw.Explainer(decision, refs, n_jobs=1).explain(cases)
     write_result(out, tmp_path / "out.csv", "", "")
     rows = list(csv.DictReader(io.StringIO((tmp_path / "out.csv").read_bytes().decode(), newline="")))
     assert not [cell for row in rows for cell in row.values() if cell != defused(cell)]

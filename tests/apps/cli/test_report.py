@@ -34,7 +34,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     cases.to_csv(folder / "cases.csv", index=False)
     decision = fw.Decision(lambda rows: rows["debt"].to_numpy() / 100, positive="refused")
     refs = fw.references.supplied(decision, {"debt": [20], "home": ["own"]}, X=cases)
-    return explain_files(fw.Explainer(decision, refs), folder / "cases.csv", folder / "run", jobs=1).path
+    return explain_files(fw.Explainer(decision, refs), folder / "cases.csv", folder / "run", n_jobs=1).path
 
 
 def ask(*arguments: object) -> str:

@@ -30,7 +30,7 @@ def thousand(subject: Subject, tmp_path_factory: pytest.TempPathFactory) -> Path
     refused = cases[subject.decision.score(cases) >= 0.5][:1000]
     assert len(refused) == 1000
     refused.to_csv(folder / "cases.csv", index=False)
-    explain_files(subject.explainer, folder / "cases.csv", folder / "run", jobs=1, alternatives=5)
+    explain_files(subject.explainer, folder / "cases.csv", folder / "run", n_jobs=1, alternatives=5)
     return folder / "run"
 
 

@@ -53,7 +53,7 @@ def test_runs_of_other_files_are_matched_by_what_is_in_the_cases(subject: Subjec
     cases = pd.read_csv(subject.run.parent / "cases.csv")
     turned = pd.concat([cases[::-1], cases[5:6]])
     turned.to_csv(tmp_path / "turned.csv", index=False)
-    explain_files(subject.explainer, tmp_path / "turned.csv", tmp_path / "run", jobs=1)
+    explain_files(subject.explainer, tmp_path / "turned.csv", tmp_path / "run", n_jobs=1)
     found = compare(Run.open(subject.run), Run.open(tmp_path / "run"))
     assert found.matched == 119
     assert found.turned == ()
@@ -62,7 +62,7 @@ def test_runs_of_other_files_are_matched_by_what_is_in_the_cases(subject: Subjec
 
 def test_runs_without_a_case_in_common_say_so(subject: Subject, tmp_path: Path) -> None:
     people(20, 99)[0].to_csv(tmp_path / "cases.csv", index=False)
-    explain_files(subject.explainer, tmp_path / "cases.csv", tmp_path / "run", jobs=1)
+    explain_files(subject.explainer, tmp_path / "cases.csv", tmp_path / "run", n_jobs=1)
     found = compare(Run.open(subject.run), Run.open(tmp_path / "run"))
     assert found.matched == 0
     assert "no case in common" in found.sentence

@@ -78,8 +78,8 @@ def test_no_word_of_a_report_is_broken(chromium: Any, subject: Subject, tmp_path
     accepted = subject.explainer.references.frame.iloc[[0] * 7].reset_index(drop=True)
     names = [f"a typical case of number {number}" for number in range(7)]
     refs = fw.references.supplied(subject.decision, accepted.assign(age=range(40, 47)), X=X, names=names)
-    explainer, cases = fw.Explainer(subject.decision, refs, threads=1), subject.run.parent / "cases.csv"
-    run = explain_files(explainer, cases, tmp_path / "run", jobs=1)
+    explainer, cases = fw.Explainer(subject.decision, refs, n_jobs=1), subject.run.parent / "cases.csv"
+    run = explain_files(explainer, cases, tmp_path / "run", n_jobs=1)
     for text in (report(open_run(run.path)), html(explainer.explain(pd.read_csv(cases)))):
         page = chromium.new_page(viewport={"width": width, "height": 900})  # the policy of a page stays with it
         page.set_content(text)

@@ -73,8 +73,8 @@ def test_a_case_compared_with_none_of_several_references_shows_its_own_facts(
     refs = fw.references.supplied(decision, {"debt": [20, 10], "home": ["own", "rent"], "fixed": [0, 0]})
     cases = pd.DataFrame({"debt": [30, 90, 90], "home": ["rent", "own", "rent"], "fixed": [0, 0, 1]})
     cases.to_csv(tmp_path / "cases.csv", index=False)
-    explainer = fw.Explainer(decision, refs, threads=1, constraints=fw.Constraints(fw.Immutable("fixed")))
-    run = explain_files(explainer, tmp_path / "cases.csv", tmp_path / "run", jobs=1, keep_cases=kept)
+    explainer = fw.Explainer(decision, refs, n_jobs=1, constraints=fw.Constraints(fw.Immutable("fixed")))
+    run = explain_files(explainer, tmp_path / "cases.csv", tmp_path / "run", n_jobs=1, keep_cases=kept)
     assert run.table()["status"].tolist() == ["ALREADY_NEGATIVE", "EXPLAINED", "UNREACHABLE"]
     assert run.table()["reference"][0] is None
     for row in (0, 2):
@@ -115,7 +115,7 @@ def test_a_run_in_which_nobody_was_refused_says_so_and_shows_everybody(ask: Ask,
     decision = fw.Decision(lambda rows: rows["debt"].to_numpy() / 100, positive="bad", threshold=2.0)
     pd.DataFrame({"debt": [30, 90]}).to_csv(tmp_path / "cases.csv", index=False)
     refs = fw.references.supplied(decision, {"debt": [20]})
-    run = explain_files(fw.Explainer(decision, refs, threads=1), tmp_path / "cases.csv", tmp_path / "run", jobs=1)
+    run = explain_files(fw.Explainer(decision, refs, n_jobs=1), tmp_path / "cases.csv", tmp_path / "run", n_jobs=1)
     browser = ask(run.path)
     page = browser.get("/population").text
     assert "Nobody was decided against, so there is nothing to explain." in page
@@ -309,7 +309,7 @@ def test_a_run_that_kept_no_cases_still_shows_what_changes(ask: Ask, subject: Su
     from fewest.runs import explain_files
 
     people(30)[0].to_csv(tmp_path / "cases.csv", index=False)
-    explain_files(subject.explainer, tmp_path / "cases.csv", tmp_path / "run", jobs=1, keep_cases=False)
+    explain_files(subject.explainer, tmp_path / "cases.csv", tmp_path / "run", n_jobs=1, keep_cases=False)
     browser = ask(tmp_path / "run")
     row = int(Run.open(tmp_path / "run").table().query("status == 'EXPLAINED'")["row"].iloc[0])
     assert 'id="sentence"' in browser.get(f"/decision/{row}").text
@@ -322,7 +322,7 @@ def test_a_run_where_nobody_is_refused_is_not_an_empty_page(ask: Ask, subject: S
     cases, _ = people(400, 1)
     scores = subject.decision.score(cases)
     cases[scores < 0.2][:5].to_csv(tmp_path / "cases.csv", index=False)
-    explain_files(subject.explainer, tmp_path / "cases.csv", tmp_path / "run", jobs=1)
+    explain_files(subject.explainer, tmp_path / "cases.csv", tmp_path / "run", n_jobs=1)
     browser = ask(tmp_path / "run")
     for path in (*PAGES[:2], "/decision/0", *PAGES[3:]):
         assert browser.get(path).status == 200

@@ -265,10 +265,10 @@ def test_a_full_queue_is_told_at_once(start: Start) -> None:
     service = start("a.fewest", loader="serving_doubles:bad", queue=2, rate=0)
     slow = [{"debt": SLOW, "age": 30 + k, "rate": 1} for k in range(1)]
     codes: list[int] = []
-    threads = [threading.Thread(target=lambda: codes.append(service.ask("a", slow).status_code)) for _ in range(12)]
-    for thread in threads:
+    n_jobs = [threading.Thread(target=lambda: codes.append(service.ask("a", slow).status_code)) for _ in range(12)]
+    for thread in n_jobs:
         thread.start()
-    for thread in threads:
+    for thread in n_jobs:
         thread.join()
     assert set(codes) == {200, 503}
     assert service.ask("a", slow).status_code == 200

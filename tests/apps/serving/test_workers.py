@@ -76,11 +76,11 @@ def test_one_bad_request_does_not_spoil_those_that_came_with_it(moody: Service) 
 
     wishes = {"slow": case(SLOW), **{f"good {k}": case(k) for k in range(4)}, "killed": case(KILLED)}
     wishes |= {"raises": case(RAISES), "unfit": {"debt": "x"}}
-    threads = [threading.Thread(target=ask, args=wish) for wish in wishes.items()]
-    for thread in threads:
+    n_jobs = [threading.Thread(target=ask, args=wish) for wish in wishes.items()]
+    for thread in n_jobs:
         thread.start()
         time.sleep(0.002)
-    for thread in threads:
+    for thread in n_jobs:
         thread.join()
     expected = dict.fromkeys(wishes, 200) | {"killed": 503, "raises": 500, "unfit": 422}
     assert codes == expected

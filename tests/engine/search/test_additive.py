@@ -94,7 +94,7 @@ def test_the_size_is_proved_even_when_the_ranking_runs_out_of_nodes(brute):
 
 def test_threads_do_not_change_the_answer():
     model, problem = random_case(3, n_cubes=200)
-    one, two = additive.solve(model, problem), additive.solve(model, problem, threads=2)
+    one, two = additive.solve(model, problem), additive.solve(model, problem, n_jobs=2)
     assert np.array_equal(one.moved, two.moved)
     assert np.array_equal(one.nodes, two.nodes)
 

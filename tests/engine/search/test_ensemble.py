@@ -197,7 +197,7 @@ def test_stages_of_the_polynomial_give_the_same_answers(brute, options):
 
 def test_threads_do_not_change_the_answer():
     model, problem = random_case(5, ("all_sets",), n_cubes=120, n_units=10, n_trees=12)
-    one, two = ensemble.solve(model, problem), ensemble.solve(model, problem, threads=2)
+    one, two = ensemble.solve(model, problem), ensemble.solve(model, problem, n_jobs=2)
     for name in ("outcome", "moved", "known", "lower", "nodes", "complete"):
         assert np.array_equal(getattr(one, name), getattr(two, name))
     assert all(np.array_equal(a, b) for a, b in zip(one.sets, two.sets, strict=True))

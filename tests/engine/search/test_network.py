@@ -122,9 +122,9 @@ def test_costs_rules_and_rejected_sets_are_obeyed(seed: int) -> None:
 def test_slices_and_threads_change_nothing(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     structure, problem = random_case(seed, units=9, budget=Budget(nodes=150))
     whole = as_tuple(network.solve(structure, problem))
-    for size, threads in ((1, 1), (5, 3)):
+    for size, n_jobs in ((1, 1), (5, 3)):
         monkeypatch.setattr(network, "_SLICE", size)
-        assert as_tuple(network.solve(structure, problem, threads)) == whole
+        assert as_tuple(network.solve(structure, problem, n_jobs)) == whole
 
 
 @pytest.mark.parametrize("seed", range(30))

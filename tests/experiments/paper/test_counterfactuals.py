@@ -102,7 +102,7 @@ def test_sparsest_never_needs_more_features_than_the_references_it_holds(decisio
     cases = rows.X_test[decision.verdicts(rows.X_test).positive]
 
     def sizes(refs: Any) -> Any:
-        return Explainer(decision, refs, threads=1, unseen="allow").explain(cases).answers.moved.sum(axis=1)
+        return Explainer(decision, refs, n_jobs=1, unseen="allow").explain(cases).answers.moved.sum(axis=1)
 
     assert (sizes(many) <= sizes(few)).all()
     assert len(many) > len(few)

@@ -170,7 +170,7 @@ def test_a_dataset_that_is_not_here_is_told_before_anything_is_computed(
 )
 def test_runs_that_make_no_sense_are_refused(datasets: list[str], splits: int, jobs: int, said: str) -> None:
     with pytest.raises(UsageError, match=said):
-        run(Sums(), datasets, splits, Store(), jobs=jobs)
+        run(Sums(), datasets, splits, Store(), n_jobs=jobs)
 
 
 def test_each_dataset_may_have_its_own_number_of_splits() -> None:
@@ -205,7 +205,7 @@ def test_two_jobs_give_the_records_of_one(tmp_path: Path) -> None:
     pytest.importorskip("praxis")
     table = find("trees", quick=True)
     alone = run(table, ["german"], 2, FileStore(tmp_path / "one", "trees"))
-    together = run(table, ["german"], 2, FileStore(tmp_path / "two", "trees"), jobs=2)
+    together = run(table, ["german"], 2, FileStore(tmp_path / "two", "trees"), n_jobs=2)
     assert repr(together) == repr(alone)
     lines = [sorted((tmp_path / name / "trees.jsonl").read_text().splitlines()) for name in ("one", "two")]
     assert lines[0] == lines[1]
@@ -219,7 +219,7 @@ from fewest.errors import FewestError
 from fewest.experiments.paper import Store, run
 if __name__ == "__main__":
     try:
-        run(Dying(), ["german"], 2, Store(), jobs=2)
+        run(Dying(), ["german"], 2, Store(), n_jobs=2)
     except FewestError as error:
         print(error)
 """

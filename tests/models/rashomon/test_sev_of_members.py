@@ -146,7 +146,7 @@ def test_scores_equal_the_sev_t_of_single_trees_on_german():
 
 def test_threads_do_not_change_the_scores():
     trees, (frame, labels) = random_set(5, trees=300), cases(5)
-    assert score_set(trees, frame, labels, threads=2).equals(score_set(trees, frame, labels))
+    assert score_set(trees, frame, labels, n_jobs=2).equals(score_set(trees, frame, labels))
 
 
 def test_scores_do_not_depend_on_the_order_of_trees():

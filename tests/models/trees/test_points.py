@@ -44,7 +44,7 @@ def points_of(X: pd.DataFrame, y, groups, depth: int, criterion: str, value: str
     decision = fw.Decision(model)
     schema = fw.Schema.infer(X, groups)
     refs = fw.references.leaves(decision, X, y, value=value, schema=schema)
-    out = fw.Explainer(decision, refs, threads=1).explain(X)
+    out = fw.Explainer(decision, refs, n_jobs=1).explain(X)
     explained = out.answers.moved.any(axis=1)
     positive = model.predict_proba(X.to_numpy(float))[:, 1] >= 0.5
     assert out.counts()["EXPLAINED"] == int(explained.sum()) == int(positive.sum())

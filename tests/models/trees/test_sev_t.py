@@ -177,8 +177,8 @@ def test_a_row_alone_equals_the_row_in_a_batch_on_any_number_of_threads() -> Non
         rows = positive_rows(random, tree, 9000)
         reach = Reach.build(tree)
         codes = tree.encode(rows)
-        leaf, cost = reach.search(codes, threads=1)
-        twice = reach.search(codes, threads=2)
+        leaf, cost = reach.search(codes, n_jobs=1)
+        twice = reach.search(codes, n_jobs=2)
         assert (leaf == twice[0]).all()
         assert (cost == twice[1]).all()
         for k in range(min(5, len(rows))):

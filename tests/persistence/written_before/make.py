@@ -70,7 +70,7 @@ def main() -> None:
     for name, explainer in explainers().items():
         explainer.save(HERE / f"{name}.fewest")
         explainer.references.save(HERE / f"{name}.references.json")
-        explain_files(explainer, HERE / "cases.csv", HERE / f"{name}.run", jobs=1, alternatives=3, part_rows=40)
+        explain_files(explainer, HERE / "cases.csv", HERE / f"{name}.run", n_jobs=1, alternatives=3, part_rows=40)
         answers[name] = [
             [answer.status.value, answer.sev, [[c.feature, c.before, c.after] for c in answer.changes]]
             for answer in explainer.explain(cases)

@@ -44,7 +44,7 @@ def decision(train: tuple[pd.DataFrame, np.ndarray]) -> fw.Decision:
 @pytest.fixture(scope="package")
 def model_explainer(train: tuple[pd.DataFrame, np.ndarray], decision: fw.Decision) -> fw.Explainer:
     dense = fw.credibility.mixture(decision, *train, n_components=1).at(0.0)
-    return fw.Explainer(decision, fw.references.single(decision, *train), credibility=dense, threads=1)
+    return fw.Explainer(decision, fw.references.single(decision, *train), credibility=dense, n_jobs=1)
 
 
 @pytest.fixture(scope="package")

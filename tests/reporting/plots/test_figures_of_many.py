@@ -46,12 +46,12 @@ def test_cases_without_an_answer_stand_apart() -> None:
     decision = fw.Decision(lambda frame: (frame["b"] + frame["a"]).to_numpy() / 4, positive=True)
     kept = fw.Constraints(fw.Immutable("b"))
     refs = fw.references.single(decision, X, [0, 0, 1])
-    out = fw.Explainer(decision, refs, constraints=kept, threads=1).explain(X)
+    out = fw.Explainer(decision, refs, constraints=kept, n_jobs=1).explain(X)
     assert SevDistributionDisplay.from_explanations(out).table["sev"].tolist() == ["none"] * bool(
         out.counts()["UNREACHABLE"]
     )
     with pytest.raises(UsageError, match="decided against"):
-        SevDistributionDisplay.from_explanations(fw.Explainer(decision, refs, threads=1).explain(X[:1]))
+        SevDistributionDisplay.from_explanations(fw.Explainer(decision, refs, n_jobs=1).explain(X[:1]))
     with pytest.raises(UsageError, match="no case is explained"):
         FeatureFrequencyDisplay.from_explanations(out)
 

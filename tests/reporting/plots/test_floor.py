@@ -21,7 +21,7 @@ def explainer() -> fw.Explainer:
     y = (X.sum(axis=1) + random.normal(size=200) > 0).astype(int)
     decision = fw.Decision(LogisticRegression().fit(X, y))
     dense = fw.credibility.mixture(decision, X, y, n_components=1)
-    return fw.Explainer(decision, fw.references.single(decision, X, y), credibility=dense, threads=1)
+    return fw.Explainer(decision, fw.references.single(decision, X, y), credibility=dense, n_jobs=1)
 
 
 CASES = pd.DataFrame(np.random.default_rng(1).normal(size=(60, 4)).round(1), columns=list("abcd"))

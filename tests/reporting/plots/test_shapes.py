@@ -80,7 +80,7 @@ def test_cubes_that_cannot_be_drawn_are_refused(decision: fw.Decision, out: fw.E
     wide = pd.DataFrame(np.random.default_rng(0).normal(size=(40, 7)).round(2), columns=list("abcdefg"))
     many = fw.Decision(lambda frame: frame.sum(axis=1).to_numpy(), threshold=0.0, positive=True)
     refs = fw.references.single(many, wide, wide.sum(axis=1).to_numpy() > 0, on_positive="allow")
-    explained = fw.Explainer(many, refs, threads=1).explain(wide)
+    explained = fw.Explainer(many, refs, n_jobs=1).explain(wide)
     row = int(np.flatnonzero(explained.answers.moved.any(axis=1))[0])
     moved = [name for name, took in zip("abcdefg", explained.answers.moved[row], strict=True) if took]
     with pytest.raises(UsageError, match=rf'at most 5, those of the answer among them: features=\["{moved[0]}"'):
@@ -90,10 +90,10 @@ def test_cubes_that_cannot_be_drawn_are_refused(decision: fw.Decision, out: fw.E
     assert len(display.table) == 2 ** len(moved)
     held = fw.Decision(lambda frame: (frame != 0).any(axis=1).to_numpy(dtype=float), positive=True)
     ones = pd.DataFrame(np.ones((1, 6)), columns=list("abcdef"))
-    all_six = fw.Explainer(held, fw.references.supplied(held, ones * 0), threads=1).explain(ones)
+    all_six = fw.Explainer(held, fw.references.supplied(held, ones * 0), n_jobs=1).explain(ones)
     with pytest.raises(UsageError, match="choose a case whose answer changes at most 5 features"):
         HypercubeDisplay.from_explanations(all_six, 0)
-    plus = fw.Explainer(decision, out.references, direction="plus", threads=1).explain(out.frame)
+    plus = fw.Explainer(decision, out.references, direction="plus", n_jobs=1).explain(out.frame)
     with pytest.raises(UsageError, match="SEV-"):
         HypercubeDisplay.from_explanations(plus, 0)
 
@@ -116,7 +116,7 @@ def test_regions_are_what_the_explainer_says_of_each_point(model_explainer: fw.E
 def test_regions_need_two_numbers_that_vary() -> None:
     X = pd.DataFrame({"a": [1, 2, 3, 4], "job": ["x", "y", "x", "y"], "same": [7, 7, 7, 7]})
     decision = fw.Decision(lambda frame: frame["a"].to_numpy() / 4, positive=True, threshold=0.7)
-    explainer = fw.Explainer(decision, fw.references.single(decision, X, X["a"] > 2), threads=1)
+    explainer = fw.Explainer(decision, fw.references.single(decision, X, X["a"] > 2), n_jobs=1)
     with pytest.raises(UsageError, match="two numeric"):
         RegionDisplay.from_explainer(explainer, X, features=("a", "job"))
     with pytest.raises(UsageError, match="one value only"):

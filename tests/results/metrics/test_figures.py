@@ -42,7 +42,7 @@ CASES = pd.DataFrame(
 
 
 def explain(cases: pd.DataFrame = CASES, **options: Any) -> fw.Explanations:
-    return fw.Explainer(DECISION, REFS, threads=1, **options).explain(cases)
+    return fw.Explainer(DECISION, REFS, n_jobs=1, **options).explain(cases)
 
 
 def test_the_cases_are_what_the_figures_below_take_them_for() -> None:
@@ -90,7 +90,7 @@ def test_a_median_without_the_zeros_is_another_figure() -> None:
 def test_l_inf_is_the_one_of_the_answers_on_random_models() -> None:
     for seed in range(12):
         setting = (rm.linear, rm.tree_ensemble)[seed % 2](np.random.default_rng(seed))
-        out = fw.Explainer(setting.decision, setting.references, threads=1).explain(setting.cases)
+        out = fw.Explainer(setting.decision, setting.references, n_jobs=1).explain(setting.cases)
         explained = np.array([answer.status == fw.Status.EXPLAINED for answer in out])
         found = closeness(out)
         assert found.n == explained.sum()
@@ -123,7 +123,7 @@ def test_nothing_explained_gives_no_figures() -> None:
     assert math.isnan(sparsity(out).mean_sev)
     assert math.isnan(closeness(out).median_l_inf)
     assert math.isnan(likelihood(out, density()).mean)
-    assert math.isnan(stability(fw.Explainer(DECISION, REFS, threads=1), X.iloc[[0]]).share_changed)
+    assert math.isnan(stability(fw.Explainer(DECISION, REFS, n_jobs=1), X.iloc[[0]]).share_changed)
 
 
 # Stability
@@ -140,7 +140,7 @@ def noisy(cases: pd.DataFrame, noise: float, **options: Any) -> Any:
     schema = schema.with_("b", scale=1.0, decimals=3, kind="number")
     decision = fw.Decision(steps, positive=1)
     refs = fw.references.supplied(decision, {"a": [-1.0], "b": [-1.0]}, schema=schema)
-    return stability(fw.Explainer(decision, refs, threads=1), cases, noise=noise, **options)
+    return stability(fw.Explainer(decision, refs, n_jobs=1), cases, noise=noise, **options)
 
 
 def test_cases_far_from_a_step_keep_their_set_and_those_on_it_do_not() -> None:
@@ -182,7 +182,7 @@ def test_whole_numbers_move_by_whole_steps_and_missing_ones_stay() -> None:
 @pytest.mark.parametrize("options", [{"noise": -1}, {"noise": math.nan}, {"repeats": 0}])
 def test_senseless_noise_is_refused(options: dict[str, Any]) -> None:
     with pytest.raises(UsageError, match=next(iter(options))):
-        stability(fw.Explainer(DECISION, REFS, threads=1), X, **options)
+        stability(fw.Explainer(DECISION, REFS, n_jobs=1), X, **options)
 
 
 # Parity

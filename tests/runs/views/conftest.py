@@ -62,8 +62,8 @@ def make(tmp_path_factory: pytest.TempPathFactory) -> Make:
         schema = schema.with_("debt", label="Debt, in thousands", unit="DM")
         typical = {"debt": [30], "rate": [-0.1], "age": [40.0], "home": ["own"], "sex": ["f"]}
         refs = fw.references.supplied(decision, typical, schema=schema)
-        explainer = fw.Explainer(decision, refs, threads=1, **(choices or {}))
-        done = explain_files(explainer, folder / "cases.parquet", folder / "run", jobs=1, part_rows=part_rows, **more)
+        explainer = fw.Explainer(decision, refs, n_jobs=1, **(choices or {}))
+        done = explain_files(explainer, folder / "cases.parquet", folder / "run", n_jobs=1, part_rows=part_rows, **more)
         return Told(open_run(done.path, seed), explainer, cases)
 
     return run
@@ -93,8 +93,8 @@ def hostile(tmp_path_factory: pytest.TempPathFactory) -> Path:
     goal = pd.DataFrame({name: [f"{name}!"] for name in STORABLE})
     refs = fw.references.supplied(decision, goal, schema=schema, names=[STORABLE[3]])
     refs = refs.sign_off(STORABLE[4], note=STORABLE[5])
-    explainer = fw.Explainer(decision, refs, threads=1, weights={first: 2})
+    explainer = fw.Explainer(decision, refs, n_jobs=1, weights={first: 2})
     return explain_files(
-        explainer, folder / "cases.parquet", folder / "run", jobs=1, alternatives=2, title="".join(STORABLE),
+        explainer, folder / "cases.parquet", folder / "run", n_jobs=1, alternatives=2, title="".join(STORABLE),
         model_name=STORABLE[6],
     ).path  # fmt: skip

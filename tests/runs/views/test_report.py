@@ -117,7 +117,7 @@ def test_nobody_refused_is_said_and_not_drawn(make: Any) -> None:
 
     folder = told.view.run.path.parent
     explainer = told.explainer.with_(decision=decision)
-    run = explain_files(explainer, folder / "cases.parquet", folder / "none", jobs=1)
+    run = explain_files(explainer, folder / "cases.parquet", folder / "none", n_jobs=1)
     page = report(open_run(run.path))
     assert "0 of 40 cases were predicted refused: there is nothing to explain." in page
     assert "<svg" not in page
@@ -144,7 +144,7 @@ def test_with_a_floor_only_credible_sets_are_proved_not_to_do_it(make: Any) -> N
     known = make(n=60)
     decision, schema = known.explainer.decision, known.explainer.schema
     floor = fw.credibility.supplied(
-        decision, known.cases, ["no"] * 60, lambda rows: np.zeros(len(rows)), floor=0.05, schema=schema
+        decision, known.cases, ["no"] * 60, lambda rows: np.zeros(len(rows)), quantile=0.05, schema=schema
     )
     page = report(make(n=60, choices={"credibility": floor}).view)
     assert "proved: no smaller credible set does it" in page
@@ -172,7 +172,7 @@ def test_the_page_of_a_wide_table_stays_small(tmp_path: Path) -> None:
     pd.DataFrame(random.normal(size=(20, 200)).round(2), columns=names).to_parquet(tmp_path / "cases.parquet")
     decision = fw.Decision(lambda rows: rows[names[0]].to_numpy() + rows[names[1]].to_numpy(), threshold=0.0)
     refs = fw.references.supplied(decision, pd.DataFrame([[-1.0] * 200], columns=names))
-    run = explain_files(fw.Explainer(decision, refs), tmp_path / "cases.parquet", tmp_path / "run", jobs=1)
+    run = explain_files(fw.Explainer(decision, refs), tmp_path / "cases.parquet", tmp_path / "run", n_jobs=1)
     page = report(open_run(run.path))
     assert escapes(page) == []
     assert len(page.encode()) < 1_500_000

@@ -171,8 +171,8 @@ def test_distances_are_those_the_explainer_measures_by(tmp_path: Path, direction
     schema = fw.Schema.infer(cases, groups={"flat": ["own", "rent"], "place": ["x", "y"]})
     goal = {"day": [start], "debt": [5.0], "home": ["own"], "own": [1], "rent": [0], "x": [1], "y": [2]}
     refs = fw.references.supplied(decision, pd.DataFrame(goal), schema=schema)
-    explainer = fw.Explainer(decision, refs, threads=1, direction=direction)
-    run = explain_files(explainer, tmp_path / "cases.parquet", tmp_path / "run", jobs=1)
+    explainer = fw.Explainer(decision, refs, n_jobs=1, direction=direction)
+    run = explain_files(explainer, tmp_path / "cases.parquet", tmp_path / "run", n_jobs=1)
     out = explainer.explain(cases)
     moved = out.answers.moved
     steps = feature_distances(schema, out.frame, refs.frame, np.zeros(len(cases), dtype=int))
@@ -210,9 +210,9 @@ def test_a_level_that_looks_like_a_number_is_quoted_as_it_is_in_a_notebook(tmp_p
     refs = fw.references.supplied(decision, {"code": ["missing"]}, X=pd.DataFrame({"code": ["48", "missing"]}))
     cases = pd.DataFrame({"code": ["48"]})
     cases.to_parquet(tmp_path / "cases.parquet")
-    explainer = fw.Explainer(decision, refs, threads=1)
+    explainer = fw.Explainer(decision, refs, n_jobs=1)
     out = explainer.explain(cases)
-    view = open_run(explain_files(explainer, tmp_path / "cases.parquet", tmp_path / "run", jobs=1).path)
+    view = open_run(explain_files(explainer, tmp_path / "cases.parquet", tmp_path / "run", n_jobs=1).path)
     for page in (out[0]._repr_html_(), html(out), report(view), str(view.case(0).table())):
         assert "&#39;48&#39;" in page.partition("<table")[2]
         assert "&#39;missing&#39;" in page.partition("<table")[2]
@@ -279,7 +279,7 @@ def test_a_run_that_needs_no_warning_has_none(make: Any) -> None:
     references = told.explainer.references.sign_off("Credit Risk", note="looked at")
     explainer = told.explainer.with_(references=references)
     folder = told.view.run.path.parent
-    view = open_run(explain_files(explainer, folder / "cases.parquet", folder / "signed", jobs=1).path)
+    view = open_run(explain_files(explainer, folder / "cases.parquet", folder / "signed", n_jobs=1).path)
     assert all("is in" in text for text in view.warnings())
     assert view.immutable == ("sex",)
     (reference,) = view.references()

@@ -87,7 +87,7 @@ def explain_german(model: str, folder: Path) -> Run:
         german.X.to_csv(data, index=False)
         file = _saved(fitted, Path(beside) / MODEL)
         done = explain_files(
-            explainer, data, folder, model_file=file, jobs=1, alternatives=ALTERNATIVES, title=TITLE,
+            explainer, data, folder, model_file=file, n_jobs=1, alternatives=ALTERNATIVES, title=TITLE,
             progress=lambda rows, total, counts: advance(rows, total or len(german)),
         )  # fmt: skip
         for path in (data, file):

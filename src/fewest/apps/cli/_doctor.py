@@ -124,7 +124,7 @@ def _mistakes() -> int:
     model = LogisticRegression().fit(X, y)
     decision = Decision(model, positive=1)
     reference = references.single(decision, X, y)
-    out = Explainer(decision, reference, threads=1).explain(X)
+    out = Explainer(decision, reference, n_jobs=1).explain(X)
     best = np.full(len(X), np.inf)
     for moved in itertools.product((False, True), repeat=4):
         mixed = X.assign(**{name: reference.frame[name][0] for name, go in zip(X.columns, moved, strict=True) if go})

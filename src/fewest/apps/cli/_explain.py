@@ -56,7 +56,7 @@ class ExplainRequest:
     as_json: bool = False
     strict: bool = False
     allow_pickle: bool = False
-    jobs: int | None = None
+    n_jobs: int | None = None
     chunk_rows: int | None = None
     part_rows: int | None = None
     keep_cases: bool = True
@@ -97,8 +97,8 @@ def _run_folder(request: ExplainRequest) -> int:
     assert request.out is not None
     return run_folder(
         explainer, request.data, request.out, model_file=request.model, alternatives=request.alternatives,
-        jobs=request.jobs, chunk_rows=request.chunk_rows, part_rows=request.part_rows, keep_cases=request.keep_cases,
-        time_limit=request.time_limit, as_json=request.as_json, strict=request.strict,
+        n_jobs=request.n_jobs, chunk_rows=request.chunk_rows, part_rows=request.part_rows,
+        keep_cases=request.keep_cases, time_limit=request.time_limit, as_json=request.as_json, strict=request.strict,
     )  # fmt: skip
 
 
@@ -106,7 +106,7 @@ def _check_one_table(request: ExplainRequest) -> None:
     """Refuse what only a run folder can take."""
     several = len(request.data) > 1 or (request.table is not None and request.table.is_dir())
     only: dict[str, object] = {
-        "--jobs": request.jobs, "--chunk-rows": request.chunk_rows, "--part-rows": request.part_rows,
+        "--jobs": request.n_jobs, "--chunk-rows": request.chunk_rows, "--part-rows": request.part_rows,
         "--no-cases": None if request.keep_cases else True,
     }  # fmt: skip
     given = ["several tables" if several else None, *(name for name, value in only.items() if value is not None)]

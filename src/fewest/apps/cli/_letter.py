@@ -23,7 +23,7 @@ def letter(
     model: Annotated[Path | None, typer.Option("--model", help=f"Weighs the reasons. {MODEL}")] = None,
     allow_pickle: Annotated[bool, typer.Option("--allow-pickle", help="Load pickles, which run code.")] = False,
     protected: Annotated[list[str] | None, typer.Option("--protected", help="Never a reason; repeatable.")] = None,
-    at_most: Annotated[int, typer.Option("--at-most", min=1, help="Reasons given.")] = 4,
+    max_reasons: Annotated[int, typer.Option("--at-most", min=1, help="Reasons given.")] = 4,
     subject: Annotated[str, typer.Option("--subject", help="What was decided on.")] = "your application",
     dated: Annotated[
         datetime | None, typer.Option("--dated", formats=["%Y-%m-%d"], help="Date on the letter. Default: none.")
@@ -37,7 +37,7 @@ def letter(
     from fewest.apps.cli._text import clean
     from fewest.tables.files import write_text
 
-    page = _written(run, row, codes, model, allow_pickle, tuple(protected or ()), at_most, subject, dated)
+    page = _written(run, row, codes, model, allow_pickle, tuple(protected or ()), max_reasons, subject, dated)
     text = page[1] if html else page[0]
     if out is None:
         typer.echo(clean(text))
@@ -47,7 +47,7 @@ def letter(
 
 def _written(
     folder: Path, row: int, codes: Path | None, model: Path | None, allow_pickle: bool, protected: tuple[str, ...],
-    at_most: int, subject: str, dated: datetime | None,
+    max_reasons: int, subject: str, dated: datetime | None,
 ) -> tuple[str, str]:  # fmt: skip
     """The letter as text and as HTML."""
     from fewest import reporting
@@ -69,7 +69,7 @@ def _written(
         decision = decision_of(load_model(model, allow_pickle), run.manifest["settings"])
     written = reporting.letter(
         run.explanation(row), None if codes is None else reporting.Codes.read(codes),
-        read_saved(run.path / REFERENCES), decision=decision, protected=protected, at_most=at_most, subject=subject,
-        dated=None if dated is None else dated.date(),
+        read_saved(run.path / REFERENCES), decision=decision, protected=protected, max_reasons=max_reasons,
+        subject=subject, dated=None if dated is None else dated.date(),
     )  # fmt: skip
     return written.text, written.html

@@ -105,7 +105,7 @@ def explain(
             threshold=threshold, centre=centre.value, references=references, immutable=tuple(immutable or ()),
             protected=tuple(protected or ()),
             weight=tuple(weight or ()), at_most=at_most, plus=plus, alternatives=alternatives, time_limit=time_limit,
-            out=out, as_json=as_json, strict=strict, allow_pickle=allow_pickle, jobs=jobs,
+            out=out, as_json=as_json, strict=strict, allow_pickle=allow_pickle, n_jobs=jobs,
             chunk_rows=chunk_rows, part_rows=part_rows, keep_cases=not no_cases,
         )
     )  # fmt: skip
@@ -118,7 +118,7 @@ def verify(
     model: Annotated[Path, typer.Option(help=MODEL)],
     cheap: Annotated[int, typer.Option(min=0, help="Do all proofs again that take so many sets.")] = 100,
     sample: Annotated[int, typer.Option(min=0, help="Do about so many of the longer proofs again.")] = 200,
-    seed: Annotated[int, typer.Option(min=0, help="Of the draw.")] = 0,
+    random_state: Annotated[int, typer.Option(min=0, help="Of the draw.")] = 0,
     as_json: Json = False,
     allow_pickle: Annotated[bool, typer.Option("--allow-pickle", help="Load files that run code.")] = False,
 ) -> int:
@@ -126,7 +126,14 @@ def verify(
     from fewest.apps.cli._verify import run as run_verify
 
     return run_verify(
-        run, tuple(data), model, allow_pickle=allow_pickle, cheap=cheap, sample=sample, seed=seed, as_json=as_json
+        run,
+        tuple(data),
+        model,
+        allow_pickle=allow_pickle,
+        cheap=cheap,
+        sample=sample,
+        random_state=random_state,
+        as_json=as_json,
     )
 
 

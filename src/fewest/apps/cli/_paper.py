@@ -53,7 +53,7 @@ def table(
             data=_names(data),
             splits=splits,
             out=out,
-            jobs=jobs,
+            n_jobs=jobs,
             quick=quick,
             as_json=as_json,
             data_dir=data_dir,

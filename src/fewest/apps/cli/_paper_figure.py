@@ -41,5 +41,5 @@ def _records(figure: Figure, plan: Plan, datasets: list[str]) -> dict[str, list[
         table = paper.find(name, plan.folder, plan.quick)
         store = FileStore(plan.out, plan.stem(table.stored_as))
         splits = {dataset: plan.splits_of(dataset, name) for dataset in datasets if dataset in table.datasets}
-        records[name] = run(table, list(splits), splits, store, jobs=plan.jobs, tell=tell)
+        records[name] = run(table, list(splits), splits, store, n_jobs=plan.n_jobs, tell=tell)
     return records

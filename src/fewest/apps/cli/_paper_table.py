@@ -27,7 +27,7 @@ class PaperTableRequest:
     data: Sequence[str] | None = None
     splits: int | None = None
     out: Path | None = None
-    jobs: int = 1
+    n_jobs: int = 1
     quick: bool = False
     as_json: bool = False
     data_dir: Path | None = None
@@ -67,7 +67,7 @@ def run_table(request: PaperTableRequest) -> int:
     store = Store() if request.out is None else FileStore(request.out, kept)
     splits = request.splits or (QUICK_SPLITS if request.quick else SPLITS)
     try:
-        records = run(table, request.data or table.datasets, splits, store, jobs=request.jobs, tell=tell)
+        records = run(table, request.data or table.datasets, splits, store, n_jobs=request.n_jobs, tell=tell)
     except KeyboardInterrupt:
         if isinstance(store, FileStore):
             say_where(store.path)

@@ -17,14 +17,14 @@ def report(
     run: Annotated[Path, typer.Argument(help="The run folder that `fewest explain` wrote.", show_default=False)],
     out: Annotated[Path, typer.Option("-o", "--out", help="Page to write.")] = Path("report.html"),
     title: Annotated[str | None, typer.Option(help="Heading of the page. Default: that of the run.")] = None,
-    seed: Annotated[int, typer.Option(min=0, help="Of the draw of examples.")] = 0,
+    random_state: Annotated[int, typer.Option(min=0, help="Of the draw of examples.")] = 0,
     as_json: Json = False,
 ) -> int:
     """Write a report of a run: one HTML file that opens offline and can be printed."""
-    return write_report(run, out, title, seed, as_json)
+    return write_report(run, out, title, random_state, as_json)
 
 
-def write_report(run: Path, out: Path, title: str | None = None, seed: int = 0, as_json: bool = False) -> int:
+def write_report(run: Path, out: Path, title: str | None = None, random_state: int = 0, as_json: bool = False) -> int:
     """Write the page and say where it is."""
     import json
 
@@ -36,7 +36,7 @@ def write_report(run: Path, out: Path, title: str | None = None, seed: int = 0, 
         raise UsageError(f"--out {out.name}: a report is an HTML page", do="let it end in .html")
     if out.is_dir() or not out.absolute().parent.is_dir():
         raise UsageError(f"--out {out}: this is no place for a file", do="name a file in a folder that exists")
-    view = open_run(run, seed)
+    view = open_run(run, random_state)
     save(out, page(view, title))
     if as_json:
         told = {"report": str(out), "summary": view.summary, "warnings": view.warnings()}

@@ -65,14 +65,14 @@ def source_of_references(
 
 def run(
     explainer: Explainer, data: tuple[Path, ...], out: Path, *, model_file: Path | None, alternatives: int,
-    jobs: int | None, chunk_rows: int | None, part_rows: int | None, keep_cases: bool, time_limit: float | None,
+    n_jobs: int | None, chunk_rows: int | None, part_rows: int | None, keep_cases: bool, time_limit: float | None,
     as_json: bool, strict: bool,
 ) -> int:  # fmt: skip
     """Explain the tables and say what came of it."""
     with _stoppable(), _progress() as advance:
         done = explain_files(
-            explainer, data, out, model_file=model_file, alternatives=alternatives, jobs=jobs, chunk_rows=chunk_rows,
-            part_rows=part_rows or PART_ROWS, keep_cases=keep_cases, time_limit=time_limit, progress=advance,
+            explainer, data, out, model_file=model_file, alternatives=alternatives, n_jobs=n_jobs,
+            chunk_rows=chunk_rows, part_rows=part_rows or PART_ROWS, keep_cases=keep_cases, time_limit=time_limit, progress=advance,
         )  # fmt: skip
     if as_json:
         figures = {name: done.manifest[name] for name in ("rows", "counts", "sev", "features")}

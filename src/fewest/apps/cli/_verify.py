@@ -18,8 +18,8 @@ from fewest.runs.verification import Report
 
 
 def run(
-    folder: Path, data: tuple[Path, ...], model: Path, *, allow_pickle: bool, cheap: int, sample: int, seed: int,
-    as_json: bool,
+    folder: Path, data: tuple[Path, ...], model: Path, *, allow_pickle: bool, cheap: int, sample: int,
+    random_state: int, as_json: bool,
 ) -> int:  # fmt: skip
     """Verify, print what was found, and end with 6 if something is wrong."""
     fitted = load_model(model, allow_pickle)
@@ -31,7 +31,7 @@ def run(
             raise
         report = Report(problems=[f"{MANIFEST} cannot be read: {str(error).splitlines()[0]}"])
     else:
-        report = verify(folder, data, decision, model_file=model, cheap=cheap, sample=sample, seed=seed)
+        report = verify(folder, data, decision, model_file=model, cheap=cheap, sample=sample, random_state=random_state)
     print(json.dumps(report.to_dict(), indent=1) if as_json else clean(str(report)))
     if not report.ok:
         count = len(report.problems) + report.more

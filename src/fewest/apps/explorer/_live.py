@@ -111,7 +111,7 @@ class Live:
             known = references.load(run / "references.json", decision, on_positive="allow")
         explainer = Explainer(
             decision, known, constraints=Constraints(*map(_constraint, settings["constraints"])),
-            weights=settings["weights"], direction=settings["direction"], threads=1, unseen="allow",
+            weights=settings["weights"], direction=settings["direction"], n_jobs=1, unseen="allow",
             structure=settings["structure"],
         )  # fmt: skip
         floor = settings.get("credibility")

@@ -70,7 +70,7 @@ class Answerer:
         self, explainer: Explainer, *, max_instances: int = 1_000, max_alternatives: int = 20, time_limit: float = 10.0
     ) -> None:
         # One request, one core: the workers share the machine.
-        self.explainer = explainer.with_(threads=1)
+        self.explainer = explainer.with_(n_jobs=1)
         self.limits: dict[str, Any] = {
             "max_instances": max_instances, "max_alternatives": max_alternatives, "time_limit": time_limit,
         }  # fmt: skip

@@ -53,7 +53,7 @@ def pack(problem: Problem, cut: float, tolerance: float, small_trees: bool) -> W
     )
 
 
-def run(problem: Problem, cubes: WorkCubes, kernel: Kernel, threads: int) -> tuple[Found, Bools]:
+def run(problem: Problem, cubes: WorkCubes, kernel: Kernel, n_jobs: int) -> tuple[Found, Bools]:
     """Run a kernel over contiguous slices of the cubes, one per thread; a cube's answer depends on the cube only.
 
     Returns the answers and the cubes that were given up as too large.
@@ -84,12 +84,12 @@ def run(problem: Problem, cubes: WorkCubes, kernel: Kernel, threads: int) -> tup
                 size = next_size(size, largest, time.monotonic() - begun)
                 first = end
 
-    threads = max(1, min(threads, n // 16))
-    edges = np.linspace(0, n, threads + 1).astype(int).tolist()
-    if threads == 1:
+    n_jobs = max(1, min(n_jobs, n // 16))
+    edges = np.linspace(0, n, n_jobs + 1).astype(int).tolist()
+    if n_jobs == 1:
         work_on(0, n)
     else:
-        with ThreadPoolExecutor(threads) as pool:
+        with ThreadPoolExecutor(n_jobs) as pool:
             list(pool.map(work_on, edges[:-1], edges[1:]))
     return found, retry
 

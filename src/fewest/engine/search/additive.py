@@ -49,7 +49,7 @@ def unit_changes(structure: Additive, cubes: WorkCubes, problem: Problem) -> tup
     return changes, constants
 
 
-def solve(structure: Additive, problem: Problem, threads: int = 1) -> Found:
+def solve(structure: Additive, problem: Problem, n_jobs: int = 1) -> Found:
     """Cheapest sets of units that turn each cube of the problem, proved.
 
     Parameters
@@ -58,11 +58,11 @@ def solve(structure: Additive, problem: Problem, threads: int = 1) -> Found:
         The model; its ``cut`` and ``tolerance`` decide.
     problem : Problem
         The hypercubes and what is wanted of them.
-    threads : int
+    n_jobs : int
         Cubes are shared out among so many threads; the answer does not depend on it.
     """
     if problem.cost is None and not problem.rules and not problem.rejected and not problem.all_sets:
-        return _by_sorting(structure, problem, threads)
+        return _by_sorting(structure, problem, n_jobs)
     cubes = pack(problem, structure.reading.cut, structure.reading.tolerance, True)
     changes, constants = unit_changes(structure, cubes, problem)
 
@@ -72,10 +72,10 @@ def solve(structure: Additive, problem: Problem, threads: int = 1) -> Found:
             rest = additive_sizes if problem.cost is None else additive_costs
             rest(first, last, changes, constants, cubes, work, out)
 
-    return run(problem, cubes, kernel, threads)[0]
+    return run(problem, cubes, kernel, n_jobs)[0]
 
 
-def _by_sorting(structure: Additive, problem: Problem, threads: int) -> Found:
+def _by_sorting(structure: Additive, problem: Problem, n_jobs: int) -> Found:
     """The plain question, answered by sorting: a few additions and comparisons per column."""
     found = Found.blank(problem)
     unit_of = np.asarray(problem.unit_of)
@@ -95,7 +95,7 @@ def _by_sorting(structure: Additive, problem: Problem, threads: int) -> Found:
             )  # fmt: skip
             first = end
 
-    edges = np.linspace(0, problem.n_cubes, max(1, min(threads, problem.n_cubes // BLOCK + 1)) + 1).astype(int).tolist()
+    edges = np.linspace(0, problem.n_cubes, max(1, min(n_jobs, problem.n_cubes // BLOCK + 1)) + 1).astype(int).tolist()
     if len(edges) == 2:
         work_on(0, problem.n_cubes)
     else:

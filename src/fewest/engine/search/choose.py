@@ -39,7 +39,7 @@ def strategy_name(structure: Structure | Opaque, floor: Literal["none", "bounded
 
 
 def solve(
-    structure: Structure | Opaque, problem: Problem, own_score: Scorer, own_tolerance: float, threads: int = 1
+    structure: Structure | Opaque, problem: Problem, own_score: Scorer, own_tolerance: float, n_jobs: int = 1
 ) -> Found:
     """Search all cubes of a problem exactly.
 
@@ -52,16 +52,16 @@ def solve(
         (cubes, moved) -> signed scores through the user's own model, for structures that cannot be searched.
     own_tolerance : float
         Band in which those scores do not decide.
-    threads : int
+    n_jobs : int
         Cubes are shared out among this many threads; the answers do not depend on it.
     """
     if problem.floor is not None:
-        return _solve_above(structure, problem, own_score, own_tolerance, threads)
-    return _solve(structure, problem, own_score, own_tolerance, threads)
+        return _solve_above(structure, problem, own_score, own_tolerance, n_jobs)
+    return _solve(structure, problem, own_score, own_tolerance, n_jobs)
 
 
 def _solve_above(
-    structure: Structure | Opaque, problem: Problem, own_score: Scorer, own_tolerance: float, threads: int
+    structure: Structure | Opaque, problem: Problem, own_score: Scorer, own_tolerance: float, n_jobs: int
 ) -> Found:
     """Search under the problem's floor."""
     from fewest.engine.search import credible, levelwise
@@ -70,33 +70,33 @@ def _solve_above(
     if isinstance(structure, Additive | Ensemble):
         score = mixing_scorer(structure, problem)
         if bounded:
-            return credible.solve(structure, problem, score, threads)
+            return credible.solve(structure, problem, score, n_jobs)
         return levelwise.solve(score, problem, structure.reading.tolerance)
     if not bounded:
-        return _solve(structure, problem, own_score, own_tolerance, threads)
+        return _solve(structure, problem, own_score, own_tolerance, n_jobs)
 
     def rest(part: Problem, cubes: npt.NDArray[np.int64]) -> Found:
-        return _solve(structure, part, lambda local, moved: own_score(cubes[local], moved), own_tolerance, threads)
+        return _solve(structure, part, lambda local, moved: own_score(cubes[local], moved), own_tolerance, n_jobs)
 
-    return credible.screened(rest, problem, threads)
+    return credible.screened(rest, problem, n_jobs)
 
 
 def _solve(
-    structure: Structure | Opaque, problem: Problem, own_score: Scorer, own_tolerance: float, threads: int
+    structure: Structure | Opaque, problem: Problem, own_score: Scorer, own_tolerance: float, n_jobs: int
 ) -> Found:
     """The search of each structure; those that look at vertices keep the floor by themselves."""
     if isinstance(structure, Additive):
         from fewest.engine.search import additive
 
-        return additive.solve(structure, problem, threads)
+        return additive.solve(structure, problem, n_jobs)
     if isinstance(structure, Ensemble):
         from fewest.engine.search import ensemble
 
-        return ensemble.solve(structure, problem, threads)
+        return ensemble.solve(structure, problem, n_jobs)
     if isinstance(structure, Network):
         from fewest.engine.search import network
 
-        return network.solve(structure, problem, threads)
+        return network.solve(structure, problem, n_jobs)
     from fewest.engine.search import levelwise
 
     if isinstance(structure, Composite):

@@ -27,7 +27,7 @@ from fewest.engine.structure.base import Additive, Ensemble
 BATCH = 65536
 
 
-def solve(structure: Additive | Ensemble, problem: Problem, score: Score, threads: int = 1) -> Found:
+def solve(structure: Additive | Ensemble, problem: Problem, score: Score, n_jobs: int = 1) -> Found:
     """Cheapest sets that turn each cube and end at the floor or above, proved.
 
     Parameters
@@ -37,7 +37,7 @@ def solve(structure: Additive | Ensemble, problem: Problem, score: Score, thread
         Its floor has bodies.
     score : callable
         Signed scores of vertices by the structure, for what the search leaves over.
-    threads : int
+    n_jobs : int
         Cubes are shared out among so many threads; the answer does not depend on it.
     """
     reading = structure.reading
@@ -68,7 +68,7 @@ def solve(structure: Additive | Ensemble, problem: Problem, score: Score, thread
                     make_room(body, cubes),
                 )  # fmt: skip
 
-    found, _ = run(problem, cubes, kernel, threads)
+    found, _ = run(problem, cubes, kernel, n_jobs)
     _finish(problem, found, score, reading.tolerance)
     return found
 
@@ -96,7 +96,7 @@ def _finish(problem: Problem, found: Found, score: Score, tolerance: float) -> N
     give_up(combined(score, problem, tolerance), problem, tolerance, BATCH, found, spent)
 
 
-def screened(solve_rest: Callable[[Problem, npt.NDArray[np.int64]], Found], problem: Problem, threads: int) -> Found:
+def screened(solve_rest: Callable[[Problem, npt.NDArray[np.int64]], Found], problem: Problem, n_jobs: int) -> Found:
     """Search with any other strategy, but only the cubes in which some acceptable set is credible at all.
 
     Parameters
@@ -105,9 +105,9 @@ def screened(solve_rest: Callable[[Problem, npt.NDArray[np.int64]], Found], prob
         The problem of some cubes and their numbers -> what was found.
     problem : Problem
         Its floor has bodies.
-    threads : int
+    n_jobs : int
     """
-    found = alone(problem, threads)
+    found = alone(problem, n_jobs)
     rest = np.flatnonzero(found.outcome != Outcome.NONE)
     if len(rest) == 0:
         return found
@@ -123,7 +123,7 @@ def screened(solve_rest: Callable[[Problem, npt.NDArray[np.int64]], Found], prob
     return found
 
 
-def alone(problem: Problem, threads: int) -> Found:
+def alone(problem: Problem, n_jobs: int) -> Found:
     """Cheapest credible sets whatever the model says of them: every vertex counts as turned."""
     floor, bodies = _bounded(problem)
     body = pack_body(floor, bodies, problem.n_units)
@@ -136,7 +136,7 @@ def alone(problem: Problem, threads: int) -> Found:
         room: Room = make_room(body, cubes)
         search(first, last, changes, constants, cubes, work, out, body, room)
 
-    found, _ = run(question, cubes, kernel, threads)
+    found, _ = run(question, cubes, kernel, n_jobs)
     if problem.all_sets:
         found.sets = Found.blank(problem).sets
     return found

@@ -21,7 +21,7 @@ _PATIENCE = 30_000  # nodes before the integer program is asked
 _SMALL = 40  # leaves per tree up to which the whole polynomial is tried first
 
 
-def solve(structure: Ensemble, problem: Problem, threads: int = 1) -> Found:
+def solve(structure: Ensemble, problem: Problem, n_jobs: int = 1) -> Found:
     """Cheapest sets of units that turn each cube of the problem, proved.
 
     Parameters
@@ -30,11 +30,11 @@ def solve(structure: Ensemble, problem: Problem, threads: int = 1) -> Found:
         The model; its ``cut`` and ``tolerance`` decide.
     problem : Problem
         The hypercubes and what is wanted of them.
-    threads : int
+    n_jobs : int
         Cubes are shared out among so many threads; the answer does not depend on it.
     """
     trees = pack_trees(structure, problem)
-    found, retry = _search(structure, problem, trees, min(problem.budget.nodes, _PATIENCE), threads)
+    found, retry = _search(structure, problem, trees, min(problem.budget.nodes, _PATIENCE), n_jobs)
     if retry.any():
         cubes = pack(problem, structure.reading.cut, structure.reading.tolerance, True)
         with leaf_lists.borrow(depth(trees)) as leaves, works.borrow(problem.n_units, 0, 0, 1) as work:
@@ -43,12 +43,12 @@ def solve(structure: Ensemble, problem: Problem, threads: int = 1) -> Found:
         rest = np.flatnonzero(retry & (found.outcome == Outcome.STOPPED))
         if len(rest) and problem.budget.nodes > _PATIENCE:
             rejected = {j: problem.rejected[i] for j, i in enumerate(rest.tolist()) if i in problem.rejected}
-            again, _ = _search(structure, problem.take(rest, rejected), trees, problem.budget.nodes, threads)
+            again, _ = _search(structure, problem.take(rest, rejected), trees, problem.budget.nodes, n_jobs)
             _merge(found, again, rest)
     return found
 
 
-def _search(structure: Ensemble, problem: Problem, trees: Trees, node_cap: int, threads: int) -> tuple[Found, Bools]:
+def _search(structure: Ensemble, problem: Problem, trees: Trees, node_cap: int, n_jobs: int) -> tuple[Found, Bools]:
     """Branch and bound on all cubes; the second value marks those given up."""
     small = is_small(trees)
     cubes = pack(problem, structure.reading.cut, structure.reading.tolerance, small)._replace(node_cap=node_cap)
@@ -71,7 +71,7 @@ def _search(structure: Ensemble, problem: Problem, trees: Trees, node_cap: int, 
             else:
                 tree_costs(first, last, changes, constants, bends, ceiling, trees, cubes, leaves, work, out)
 
-    return run(problem, cubes, kernel, threads)
+    return run(problem, cubes, kernel, n_jobs)
 
 
 def _merge(found: Found, again: Found, rows: npt.NDArray[np.int64]) -> None:

@@ -41,7 +41,7 @@ _CHUNK = 512  # nodes of a cube taken at a time
 _LIST = 2**15  # vertices listed before they are scored
 
 
-def solve(structure: Network, problem: Problem, threads: int = 1) -> Found:
+def solve(structure: Network, problem: Problem, n_jobs: int = 1) -> Found:
     """Cheapest turned set of each cube of a network.
 
     Parameters
@@ -50,7 +50,7 @@ def solve(structure: Network, problem: Problem, threads: int = 1) -> Found:
         Its ``reading.tolerance`` decides what is turned.
     problem : Problem
         Costs, rules and rejected sets are searched level by level (`levelwise.solve`), without bounds.
-    threads : int
+    n_jobs : int
         Slices of cubes are shared out among this many threads; the answer does not depend on it.
 
     Returns
@@ -61,15 +61,15 @@ def solve(structure: Network, problem: Problem, threads: int = 1) -> Found:
     """
     found = Found.blank(problem)
     net = Net(structure, problem.sign)
-    size = min(_SLICE, _HELD // (problem.n_units * int(net.widths[0]) + 1), -(-problem.n_cubes // threads))
+    size = min(_SLICE, _HELD // (problem.n_units * int(net.widths[0]) + 1), -(-problem.n_cubes // n_jobs))
     size = max(size, 1)
     slices = [slice(low, min(low + size, problem.n_cubes)) for low in range(0, problem.n_cubes, size)]
 
     def work(part: slice) -> Found:
         return _search(net, _cut(problem, part), structure.reading.tolerance)
 
-    if threads > 1 and len(slices) > 1:
-        with ThreadPoolExecutor(threads) as pool:
+    if n_jobs > 1 and len(slices) > 1:
+        with ThreadPoolExecutor(n_jobs) as pool:
             parts = list(pool.map(work, slices))
     else:
         parts = [work(part) for part in slices]

@@ -117,16 +117,16 @@ def explain(folder: Path) -> dict[str, Any]:
 
     decision = fw.Decision(joblib.load(folder / "model.joblib"))
     explainer = fw.Explainer(decision, fw.references.load(folder / "references.json", decision))
-    jobs = explainer.threads
+    n_jobs = explainer.n_jobs
     began, before = time.monotonic(), _cpu()
-    run = explain_files(explainer, folder / "cases.parquet", folder / "run", jobs=jobs, keep_cases=False)
+    run = explain_files(explainer, folder / "cases.parquet", folder / "run", n_jobs=n_jobs, keep_cases=False)
     wall, cpu = time.monotonic() - began, _cpu() - before
     own, worker = (_gigabytes(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
     size = sum(file.stat().st_size for file in run.path.iterdir()) / 1e6
-    total = own + (jobs * worker if jobs > 1 else 0.0)
+    total = own + (n_jobs * worker if n_jobs > 1 else 0.0)
     counts = ", ".join(f"{count:,} {name.lower()}" for name, count in run.counts.items() if count)
     return {
-        "wall": wall, "cpu": cpu, "jobs": jobs, "own": own, "worker": worker, "gigabytes": total, "megabytes": size,
+        "wall": wall, "cpu": cpu, "jobs": n_jobs, "own": own, "worker": worker, "gigabytes": total, "megabytes": size,
         "counts": counts,
     }  # fmt: skip
 

@@ -68,7 +68,7 @@ class Subject:
 
     def explainer(self, **options: Any) -> Explainer:
         """An explainer on one thread."""
-        return Explainer(self.decision, self.references, threads=1, **options)
+        return Explainer(self.decision, self.references, n_jobs=1, **options)
 
     def inside(self) -> ModelReading:
         """What was read of the model."""

@@ -50,7 +50,7 @@ def tree_million(rows: int = ROWS) -> Iterator[Row]:
         f"{len(cases):,} queries, {len(reach.leaf)} negative of {len(reach.tree.leaves)} leaves"
     )
     yield at_most("SEV-T search, 32 leaves", search / predict, 2, "x predict", detail)
-    explainer = Explainer(decision, refs, threads=1)
+    explainer = Explainer(decision, refs, n_jobs=1)
     explainer.explain(X.iloc[:1000])
     whole, alone = cpu(lambda: explainer.explain(X), repeats=3), cpu(lambda: model.predict(X), repeats=3)
     detail = f"explain {whole:.2f} s, predict {alone:.2f} s CPU, {rows:,} rows"

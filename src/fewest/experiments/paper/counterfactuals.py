@@ -268,7 +268,7 @@ def _count(rows: int) -> int:
 
 def _sev(decision: Decision, refs: References, cases: pd.DataFrame) -> Explain:
     """SEV towards some references; the model is read, and what the cases need is compiled, before anybody asks."""
-    explainer = Explainer(decision, refs, threads=1, unseen="allow")
+    explainer = Explainer(decision, refs, n_jobs=1, unseen="allow")
     explainer.explain(cases)
 
     def explain(some: pd.DataFrame) -> Counterfactuals:

@@ -47,7 +47,7 @@ class Plan:
     quick : bool
     folder : path, optional
         Where the paper's data are; default: FEWEST_DATA.
-    jobs : int
+    n_jobs : int
         Splits measured at a time.
 
     Examples
@@ -61,7 +61,7 @@ class Plan:
     splits: int | None = None
     quick: bool = False
     folder: str | Path | None = None
-    jobs: int = 1
+    n_jobs: int = 1
 
     def splits_of(self, dataset: str, table: str = "") -> int:
         """How many splits of a dataset are measured."""
@@ -224,7 +224,7 @@ class PaperRun:
         before = set(failed)
         store = Sieve(FileStore(plan.out, plan.stem(table.stored_as)), failed, self.tell)
         splits = {dataset: plan.splits_of(dataset, name) for dataset in chosen}
-        found = run(guarded(table), chosen, splits, store, jobs=plan.jobs, tell=self.tell)
+        found = run(guarded(table), chosen, splits, store, n_jobs=plan.n_jobs, tell=self.tell)
         self.records[name] = found
         self.results.failed += [(f"table {name}, {u}", error) for u, error in failed.items() if u not in before]
         if found:

@@ -207,7 +207,7 @@ def _explainers(dataset: str, rows: Rows) -> Iterator[tuple[str, Explainer]]:
         "SEV-T": (tree, references.leaves(tree, X, y)),
     }
     for kind, (decision, refs) in kinds.items():
-        yield kind, Explainer(decision, refs, threads=1, unseen="allow")
+        yield kind, Explainer(decision, refs, n_jobs=1, unseen="allow")
 
 
 def _decided_against(X: pd.DataFrame, decisions: Sequence[Decision]) -> pd.DataFrame:

@@ -44,7 +44,7 @@ def performance(model: Any, rows: Rows) -> dict[str, float]:
 
 def explain(decision: Decision, refs: References, rows: Rows, densities: Densities) -> dict[str, float]:
     """Figures of one way to explain."""
-    explainer = Explainer(decision, refs, threads=1, unseen="allow")
+    explainer = Explainer(decision, refs, n_jobs=1, unseen="allow")
     cases = rows.X_test.iloc[:CASES]
     cases = cases[decision.verdicts(refs.schema.conform(cases, unseen="allow")).positive]
     if len(cases) == 0:

@@ -19,7 +19,7 @@ Done = tuple[list[Record], float]
 
 
 def run(
-    table: Table, datasets: Sequence[str], splits: int | Mapping[str, int], store: Store, *, jobs: int = 1,
+    table: Table, datasets: Sequence[str], splits: int | Mapping[str, int], store: Store, *, n_jobs: int = 1,
     tell: Tell = silent,
 ) -> list[Record]:  # fmt: skip
     """Records of all splits of some datasets; those in the store are not computed again.
@@ -33,7 +33,7 @@ def run(
         The first so many seeds, of every dataset or of each.
     store : Store
         Every unit is put there as soon as it is finished.
-    jobs : int
+    n_jobs : int
         Units at a time, each in a process of its own.
     tell : callable
         Called with a line of text now and then.
@@ -51,8 +51,8 @@ def run(
     ['CART', 'C4.5', 'GOSDT', 'TOpt']
     """
     count = splits if isinstance(splits, Mapping) else dict.fromkeys(datasets, splits)
-    if min([jobs, *count.values()]) < 1:
-        raise UsageError(f"{splits} splits and {jobs} jobs make no run", do="ask for at least one of each")
+    if min([n_jobs, *count.values()]) < 1:
+        raise UsageError(f"{splits} splits and {n_jobs} jobs make no run", do="ask for at least one of each")
     for dataset in datasets:
         if dataset not in table.datasets:
             raise UsageError(
@@ -63,7 +63,7 @@ def run(
     open_units = [unit for unit in units if store.get(table, unit) is None]
     if len(open_units) < len(units):
         tell(f"{len(units) - len(open_units)} of {len(units)} units are finished already")
-    work = _one_by_one(table, open_units, tell) if jobs == 1 else _at_a_time(table, open_units, jobs)
+    work = _one_by_one(table, open_units, tell) if n_jobs == 1 else _at_a_time(table, open_units, n_jobs)
     for number, (unit, (records, seconds)) in enumerate(work, start=1):
         store.put(table, unit, records)
         tell(f"{table.name}  {number}/{len(open_units)}  {unit}: {seconds:.1f} s")
@@ -75,8 +75,8 @@ def _one_by_one(table: Table, units: Sequence[Unit], tell: Tell) -> Iterator[tup
         yield unit, _compute(table, unit, tell)
 
 
-def _at_a_time(table: Table, units: Sequence[Unit], jobs: int) -> Iterator[tuple[Unit, Done]]:
-    with _workers(min(jobs, max(1, len(units)))) as pool:
+def _at_a_time(table: Table, units: Sequence[Unit], n_jobs: int) -> Iterator[tuple[Unit, Done]]:
+    with _workers(min(n_jobs, max(1, len(units)))) as pool:
         todo = {pool.submit(_compute, table, unit, _tell_stderr): unit for unit in units}
         for future in as_completed(todo):
             try:
@@ -100,12 +100,12 @@ def _compute(table: Table, unit: Unit, tell: Tell) -> Done:
 
 
 @contextmanager
-def _workers(jobs: int) -> Iterator[ProcessPoolExecutor]:
+def _workers(n_jobs: int) -> Iterator[ProcessPoolExecutor]:
     """Processes that end with the run, however it ends."""
     # A forked copy of a process with threads can hang; a fresh one cannot.
     context = multiprocessing.get_context("spawn")
     before = set(multiprocessing.active_children())
-    pool = ProcessPoolExecutor(jobs, mp_context=context, initializer=_leave_interrupts)
+    pool = ProcessPoolExecutor(n_jobs, mp_context=context, initializer=_leave_interrupts)
     try:
         yield pool
     except BaseException:

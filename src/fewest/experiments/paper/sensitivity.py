@@ -99,7 +99,7 @@ class SensitivityTable:
             cases = cases[decision.verdicts(cases).positive]
             for share in SHARES:
                 refs = moved(decision, rows.X_train, rows.y_train, share)
-                out = Explainer(decision, refs, threads=1, unseen="allow").explain(cases)
+                out = Explainer(decision, refs, n_jobs=1, unseen="allow").explain(cases)
                 records.append(Record(dataset, _method(kind, share), _figures(out, refs)))
         return records
 

@@ -19,7 +19,7 @@ from fewest.tables.schema import Feature
 Masks = npt.NDArray[np.uint64]
 
 
-def score_set(trees: RashomonSet, frame: pd.DataFrame, positive: npt.ArrayLike, *, threads: int = 1) -> pd.DataFrame:
+def score_set(trees: RashomonSet, frame: pd.DataFrame, positive: npt.ArrayLike, *, n_jobs: int = 1) -> pd.DataFrame:
     """Accuracy and SEV-T of every tree on some rows.
 
     SEV-T of a case decided positive is the least number of original features that must change for it to end in a
@@ -32,7 +32,7 @@ def score_set(trees: RashomonSet, frame: pd.DataFrame, positive: npt.ArrayLike, 
         Rows conformed to the schema.
     positive : (n,) bool
         Their labels.
-    threads : int
+    n_jobs : int
         The result does not depend on it.
 
     Returns
@@ -58,7 +58,7 @@ def score_set(trees: RashomonSet, frame: pd.DataFrame, positive: npt.ArrayLike, 
     labels = np.asarray(positive, dtype=bool)
     if labels.shape != (len(frame),) or len(frame) == 0:
         raise DataError(f"{len(frame)} rows, but labels of shape {labels.shape}", do="pass one label per row")
-    sums = sum_up(trees, frame, labels, threads)
+    sums = sum_up(trees, frame, labels, n_jobs)
     decided = sums[:, _sev_kernels.DECIDED]
     counted = np.where((decided > 0) & (sums[:, _sev_kernels.UNREACHED] == 0), decided, np.nan)
     return pd.DataFrame(
@@ -73,7 +73,7 @@ def score_set(trees: RashomonSet, frame: pd.DataFrame, positive: npt.ArrayLike, 
 
 
 def sum_up(
-    trees: RashomonSet, frame: pd.DataFrame, labels: npt.NDArray[np.bool_], threads: int
+    trees: RashomonSet, frame: pd.DataFrame, labels: npt.NDArray[np.bool_], n_jobs: int
 ) -> npt.NDArray[np.int64]:
     """Per tree: rows misclassified, decided positive, of SEV-T 1, the sum of SEV-T, and those not to be turned."""
     cells = cells_of(trees.columns)
@@ -89,11 +89,11 @@ def sum_up(
             cells.owner, cells.mask_of, *patterns, out,
         )  # fmt: skip
 
-    edges = np.linspace(0, len(trees), max(1, threads) + 1).astype(int).tolist()
-    if threads <= 1:
+    edges = np.linspace(0, len(trees), max(1, n_jobs) + 1).astype(int).tolist()
+    if n_jobs <= 1:
         part(0, len(trees))
     else:
-        with ThreadPoolExecutor(threads) as pool:
+        with ThreadPoolExecutor(n_jobs) as pool:
             list(pool.map(part, edges[:-1], edges[1:]))
     return out
 

@@ -104,7 +104,7 @@ class Reach:
         ends = np.cumsum([0, *(len(group) for group in self.forbidden)]).astype(np.int32)
         return (np.concatenate(self.forbidden) if self.forbidden else np.empty(0, dtype=np.int32)), ends
 
-    def search(self, codes: Floats, threads: int = 1) -> tuple[npt.NDArray[np.int32], Floats]:
+    def search(self, codes: Floats, n_jobs: int = 1) -> tuple[npt.NDArray[np.int32], Floats]:
         """The cheapest leaf of each row of codes, the closest among equals, and its cost: -1 and inf where none.
 
         The answer of a row does not depend on the others, nor on the number of threads.
@@ -123,12 +123,12 @@ class Reach:
             else:
                 _bits.search(*shared, words, first, last, leaf, cost)
 
-        step = max(THREAD_ROWS, -(-n // max(1, threads)))
+        step = max(THREAD_ROWS, -(-n // max(1, n_jobs)))
         spans = [(first, min(first + step, n)) for first in range(0, n, step)]
-        if len(spans) <= 1 or threads <= 1:
+        if len(spans) <= 1 or n_jobs <= 1:
             part(0, n)
         else:
-            with ThreadPoolExecutor(threads) as pool:
+            with ThreadPoolExecutor(n_jobs) as pool:
                 list(pool.map(lambda span: part(*span), spans))
         return leaf, cost
 

@@ -35,7 +35,7 @@ class SevDistributionDisplay(Display):
     >>> debts = pd.DataFrame({"bank": [0, 1, 6, 9], "shop": [1, 0, 5, 1]})
     >>> decision = fw.Decision(lambda rows: rows.sum(axis=1).to_numpy() / 16, positive=True)
     >>> refs = fw.references.single(decision, debts, [False, False, True, True])
-    >>> display = SevDistributionDisplay.from_explanations(fw.Explainer(decision, refs, threads=1).explain(debts))
+    >>> display = SevDistributionDisplay.from_explanations(fw.Explainer(decision, refs, n_jobs=1).explain(debts))
     >>> display.table["sev"].tolist(), display.table["share"].tolist()
     (['1'], [1.0])
     >>> display.plot(Figure().subplots()).ax_.get_xlabel()

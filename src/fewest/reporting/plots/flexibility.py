@@ -36,7 +36,7 @@ class FlexibilityDisplay(Display):
     >>> import fewest as fw
     >>> X = pd.DataFrame({"debt": range(101), "rent": [k % 7 for k in range(101)]}); y = X["debt"] > 80
     >>> decision = fw.Decision(lambda rows: rows["debt"].to_numpy() / 100, positive=True)
-    >>> explainer = fw.Explainer(decision, fw.references.single(decision, X, y), threads=1)
+    >>> explainer = fw.Explainer(decision, fw.references.single(decision, X, y), n_jobs=1)
     >>> display = FlexibilityDisplay.from_explainer(explainer, X, amounts=(0.1,))
     >>> display.table["flexibility"].tolist(), display.table["sev"].tolist()
     ([0.0, 0.1], [1.0, 1.0])

@@ -40,7 +40,7 @@ class FloorDisplay(Display):
     >>> X = pd.DataFrame({"debt": [1, 2, 3, 8, 9], "age": [30, 40, 50, 30, 60]}); y = [0, 0, 0, 1, 1]
     >>> decision = fw.Decision(LogisticRegression().fit(X, y))
     >>> dense = fw.credibility.mixture(decision, X, y, n_components=1)
-    >>> explainer = fw.Explainer(decision, fw.references.single(decision, X, y), credibility=dense, threads=1)
+    >>> explainer = fw.Explainer(decision, fw.references.single(decision, X, y), credibility=dense, n_jobs=1)
     >>> display = FloorDisplay.from_explainer(explainer, X, quantiles=(0.0, 1.0))
     >>> display.table["mean_sev"].tolist()
     [1.0, 2.0]

@@ -29,7 +29,7 @@ class FeatureFrequencyDisplay(Display):
     >>> import fewest as fw
     >>> rows = pd.DataFrame({"debt": [2, 3, 9, 8], "age": [44, 31, 52, 60]})
     >>> decision = fw.Decision(lambda table: table["debt"].to_numpy() / 10, positive=True)
-    >>> explainer = fw.Explainer(decision, fw.references.single(decision, rows, rows["debt"] > 5), threads=1)
+    >>> explainer = fw.Explainer(decision, fw.references.single(decision, rows, rows["debt"] > 5), n_jobs=1)
     >>> FeatureFrequencyDisplay.from_explanations(explainer.explain(rows)).table.to_dict("records")
     [{'label': '', 'feature': 'debt', 'cases': 2, 'share': 1.0}]
     """

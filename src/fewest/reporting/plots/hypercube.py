@@ -44,7 +44,7 @@ class HypercubeDisplay(Display):
     >>> loans = pd.DataFrame({"amount": [1, 2, 9], "years": [1, 2, 5]})
     >>> decision = fw.Decision(lambda rows: (rows["amount"] + rows["years"]).to_numpy() / 20, positive=True)
     >>> refs = fw.references.single(decision, loans, [0, 0, 1])
-    >>> display = HypercubeDisplay.from_explanations(fw.Explainer(decision, refs, threads=1).explain(loans), row=2)
+    >>> display = HypercubeDisplay.from_explanations(fw.Explainer(decision, refs, n_jobs=1).explain(loans), row=2)
     >>> display.table["vertex"].tolist(), display.table.loc[display.table["answer"], "aligned"].tolist()
     (['11', '10', '01', '00'], ['amount'])
     >>> display.plot(Figure().subplots()).ax_.get_xlabel()

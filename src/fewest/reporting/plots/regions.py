@@ -40,7 +40,7 @@ class RegionDisplay(Display):
     >>> X = pd.DataFrame({"debt": range(100), "rent": [7 * k % 100 for k in range(100)]})
     >>> y = X["debt"] + X["rent"] > 120
     >>> decision = fw.Decision(lambda rows: (rows["debt"] + rows["rent"]).to_numpy() / 240, positive=True)
-    >>> explainer = fw.Explainer(decision, fw.references.single(decision, X, y), threads=1)
+    >>> explainer = fw.Explainer(decision, fw.references.single(decision, X, y), n_jobs=1)
     >>> display = RegionDisplay.from_explainer(explainer, X, steps=11)
     >>> sorted(set(display.table["region"]))
     ['SEV 1', 'SEV 2', 'accepted']

@@ -18,13 +18,13 @@ EXPLAINED, UNREACHABLE, NEGATIVE = (
 )
 
 
-def parity(out: Explanations, groups: Any, level: float = 0.95) -> pd.DataFrame:
+def parity(out: Explanations, by: Any, level: float = 0.95) -> pd.DataFrame:
     """SEV by group, with intervals.
 
     Parameters
     ----------
     out : Explanations
-    groups : (n,) labels
+    by : (n,) labels
         Group of each case, e.g. the column of a protected feature. Cases without one (missing) are left out.
     level : float
         Confidence of the intervals: t intervals for means, Welch's for differences. They take cases as a sample of
@@ -52,9 +52,9 @@ def parity(out: Explanations, groups: Any, level: float = 0.95) -> pd.DataFrame:
     """
     if not 0 < level < 1:
         raise UsageError(f"level is {level!r}", do="use a number between 0 and 1, e.g. 0.95")
-    labels = pd.Series(np.asarray(groups, dtype=object))
+    labels = pd.Series(np.asarray(by, dtype=object))
     if labels.shape != (len(out),):
-        raise DataError(f"there are {len(out)} cases but groups of shape {np.shape(groups)}", do="pass one per case")
+        raise DataError(f"there are {len(out)} cases but groups of shape {np.shape(by)}", do="pass one per case")
     status = out.answers.status
     against, explained = status != NEGATIVE, status == EXPLAINED
     sev = out.answers.moved.sum(axis=1).astype(float)

@@ -35,7 +35,7 @@ def verify(
     model_file: str | Path | None = None,
     cheap: int = CHEAP,
     sample: int = DRAWN,
-    seed: int = 0,
+    random_state: int = 0,
 ) -> Report:
     """Check a finished run folder.
 
@@ -57,7 +57,7 @@ def verify(
     sample : int
         About so many of the others are drawn, at least one per part; of these, claims with at most 20,000 smaller sets
         are proved again.
-    seed : int
+    random_state : int
         Of the draw.
 
     Examples
@@ -70,7 +70,7 @@ def verify(
     >>> pd.DataFrame({"debt": [10, 90], "age": [30, 40]}).to_csv(folder / "cases.csv", index=False)
     >>> decision = fw.Decision(lambda rows: rows["debt"].to_numpy() / 100)
     >>> refs = fw.references.supplied(decision, {"debt": [20], "age": [50]})
-    >>> run = explain_files(fw.Explainer(decision, refs), folder / "cases.csv", folder / "run", jobs=1)
+    >>> run = explain_files(fw.Explainer(decision, refs), folder / "cases.csv", folder / "run", n_jobs=1)
     >>> print(verify(run.path, folder / "cases.csv", decision))
     2 answers checked, 3 rows scored again, 1 proofs done again, 0 of the longer ones drawn, 0 left. Nothing is wrong.
     """
@@ -87,7 +87,7 @@ def verify(
         check_data(opened, paths, report)
         check_model(opened, None if model_file is None else Path(model_file), report)
         check_sums(opened, report)
-        RunVerifier(opened, decision, cheap, sample, seed, report).parts(paths)
+        RunVerifier(opened, decision, cheap, sample, random_state, report).parts(paths)
     except (KeyError, TypeError, AttributeError, ValueError, OSError) as error:
         report.add(f"the folder cannot be understood: {type(error).__name__}: {error}")
     return report
@@ -97,9 +97,9 @@ class RunVerifier:
     """One pass over the parts of a run."""
 
     def __init__(
-        self, run: Run, decision: Decision, cheap: int, sample: int, seed: int, report: Report
+        self, run: Run, decision: Decision, cheap: int, sample: int, random_state: int, report: Report
     ) -> None:  # fmt: skip
-        self.run, self.cheap, self.sample, self.seed, self.report = run, cheap, sample, seed, report
+        self.run, self.cheap, self.sample, self.random_state, self.report = run, cheap, sample, random_state, report
         self.settings: Mapping[str, Any] = run.manifest["settings"]
         self.scorer = Scorer(decision)
         self.schema = run.schema
@@ -190,7 +190,9 @@ class RunVerifier:
         """Some of these rows; the draw hangs on the seed and the row numbers alone."""
         wanted = -(-self.sample * len(claims.table) // max(1, self.run.rows))
         with np.errstate(over="ignore"):
-            ticket = (claims.rows[rows].astype(np.uint64) + np.uint64(1 + self.seed)) * np.uint64(0x9E3779B97F4A7C15)
+            ticket = (claims.rows[rows].astype(np.uint64) + np.uint64(1 + self.random_state)) * np.uint64(
+                0x9E3779B97F4A7C15
+            )
             ticket ^= ticket >> np.uint64(29)
             ticket *= np.uint64(0xBF58476D1CE4E5B9)
         return np.sort(rows[np.argsort(ticket, kind="stable")[:wanted]])

@@ -76,7 +76,7 @@ def report(view: RunView, title: str | None = None) -> str:
     >>> pd.DataFrame({"debt": [10, 90]}).to_csv(folder / "cases.csv", index=False)
     >>> decision = fw.Decision(lambda rows: rows["debt"].to_numpy() / 100)
     >>> refs = fw.references.supplied(decision, {"debt": [20]})
-    >>> _ = explain_files(fw.Explainer(decision, refs), folder / "cases.csv", folder / "run", jobs=1)
+    >>> _ = explain_files(fw.Explainer(decision, refs), folder / "cases.csv", folder / "run", n_jobs=1)
     >>> page = report(open_run(folder / "run"))
     >>> "1 of 2 cases were predicted refused" in page, "<script" in page
     (True, False)
@@ -105,7 +105,7 @@ def report(view: RunView, title: str | None = None) -> str:
         references=_references(view),
         threshold=f"{float(view.settings['threshold']):g}",
         examples=[_example(view.case(row), why) for row, why in view.survey.examples()],
-        seed=view.seed,
+        random_state=view.random_state,
         keeps_cases=view.run.keeps_cases,
         statuses=statuses(view.counts, view.about["weighted"]),
         open_ends=_open_ends(view),
@@ -116,7 +116,7 @@ def report(view: RunView, title: str | None = None) -> str:
 
 
 def _question(view: RunView) -> str:
-    drawn = f" ({POINTS} explained cases drawn, seed {view.seed})" if view.explained > POINTS else ""
+    drawn = f" ({POINTS} explained cases drawn, seed {view.random_state})" if view.explained > POINTS else ""
     return f"How far does a case have to go, and how clearly does it end?{drawn}"
 
 

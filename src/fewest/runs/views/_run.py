@@ -43,7 +43,7 @@ class RunView:
     Attributes
     ----------
     run : Run
-    seed : int
+    random_state : int
         Of the draws: examples, and points where there are too many to draw.
 
     Examples
@@ -55,7 +55,7 @@ class RunView:
     >>> pd.DataFrame({"debt": [10, 90, 80], "age": [30, 40, 50]}).to_csv(folder / "cases.csv", index=False)
     >>> decision = fw.Decision(lambda rows: rows["debt"].to_numpy() / 100)
     >>> refs = fw.references.supplied(decision, {"debt": [20], "age": [35]})
-    >>> _ = explain_files(fw.Explainer(decision, refs), folder / "cases.csv", folder / "run", jobs=1, title="Debts")
+    >>> _ = explain_files(fw.Explainer(decision, refs), folder / "cases.csv", folder / "run", n_jobs=1, title="Debts")
     >>> view = open_run(folder / "run")
     >>> view.title, view.summary
     ('Debts', '2 of 3 cases were predicted refused; for 100 % one feature turns the decision.')
@@ -66,7 +66,7 @@ class RunView:
     """
 
     run: Run
-    seed: int = 0
+    random_state: int = 0
     _groups: dict[str, list[GroupLine]] = field(default_factory=dict, repr=False)
 
     @property
@@ -169,7 +169,7 @@ class RunView:
     @cached_property
     def survey(self) -> Survey:
         """One pass over the parts, done once."""
-        return Survey.of(self.run.tables(_survey.COLUMNS), self.seed)
+        return Survey.of(self.run.tables(_survey.COLUMNS), self.random_state)
 
     @cached_property
     def index(self) -> Index:
@@ -188,7 +188,7 @@ class RunView:
         return "distance (standard deviations; 1 for another level)", second
 
     def closeness_points(
-        self, limit: int = 1000, seed: int | None = None, link: Callable[[int], str] | None = None
+        self, limit: int = 1000, random_state: int | None = None, link: Callable[[int], str] | None = None
     ) -> list[Point]:
         """How close and how usual the answers are: a draw of at most ``limit`` explained cases.
 
@@ -196,12 +196,16 @@ class RunView:
         ----------
         limit : int
             At most 1000.
-        seed : int, optional
+        random_state : int, optional
             Default: that of the view.
         link : callable, optional
             Gives the page of a row.
         """
-        survey = self.survey if seed in (None, self.seed) else Survey.of(self.run.tables(_survey.COLUMNS), seed or 0)
+        survey = (
+            self.survey
+            if random_state in (None, self.random_state)
+            else Survey.of(self.run.tables(_survey.COLUMNS), random_state or 0)
+        )
         drawn = survey.drawn.head(limit)
         if drawn.empty:
             return []
@@ -335,14 +339,14 @@ def _known(value: Any) -> float | None:
     return None if value is None or math.isnan(value) else float(value)
 
 
-def open_run(path: str | Path, seed: int = 0) -> RunView:
+def open_run(path: str | Path, random_state: int = 0) -> RunView:
     """Open a finished run folder to be shown; only its manifest is read at once.
 
     Parameters
     ----------
     path : path
         The folder.
-    seed : int
+    random_state : int
         Of the draws.
 
     Examples
@@ -353,4 +357,4 @@ def open_run(path: str | Path, seed: int = 0) -> RunView:
     fewest.errors.DataError: nowhere is not a run folder: it has no manifest.json
       Try: pass the folder that `fewest explain --out` made
     """
-    return RunView(Run.open(path), seed)
+    return RunView(Run.open(path), random_state)

@@ -44,14 +44,14 @@ class Survey:
     used: Counter[str]
 
     @classmethod
-    def of(cls, tables: Iterable[pd.DataFrame], seed: int = 0) -> Survey:
+    def of(cls, tables: Iterable[pd.DataFrame], random_state: int = 0) -> Survey:
         """Look at every part once.
 
         Parameters
         ----------
         tables : iterable of frames
             The parts, with `COLUMNS`.
-        seed : int
+        random_state : int
             Of the draw, which hangs on it and on the row numbers alone: not on how the table was cut.
         """
         drawn = hardest = pd.DataFrame()
@@ -59,7 +59,7 @@ class Survey:
         used: Counter[str] = Counter()
         for table in tables:
             explained = table[table["status"] == Status.EXPLAINED.value]
-            ticket = tickets(explained["row"].to_numpy(dtype=np.int64), seed)
+            ticket = tickets(explained["row"].to_numpy(dtype=np.int64), random_state)
             drawn = _least(drawn, explained.assign(ticket=ticket), ["ticket"], DRAWN)
             hard = explained[["row"]].assign(ease=-explained["sev"].astype("int64"))
             hardest = _least(hardest, hard, ["ease", "row"], HARDEST)
@@ -113,7 +113,7 @@ def _columns(values: Sequence[Any], feature: Feature, schema: Schema) -> pd.Data
     return pd.DataFrame({column: [value[column] for value in known] for column in feature.columns})
 
 
-def tickets(rows: npt.NDArray[np.int64], seed: int) -> npt.NDArray[np.uint64]:
+def tickets(rows: npt.NDArray[np.int64], random_state: int) -> npt.NDArray[np.uint64]:
     """A number for each row that looks random and hangs on the row and the seed alone.
 
     Examples
@@ -122,7 +122,7 @@ def tickets(rows: npt.NDArray[np.int64], seed: int) -> npt.NDArray[np.uint64]:
     (True, 99)
     """
     with np.errstate(over="ignore"):
-        word = rows.astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15) + np.uint64(seed % 2**64) * np.uint64(
+        word = rows.astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15) + np.uint64(random_state % 2**64) * np.uint64(
             0xD1B54A32D192ED03
         )
         word = (word ^ (word >> np.uint64(32))) * np.uint64(0xD6E8FEB86659FD93)

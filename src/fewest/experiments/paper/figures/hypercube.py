@@ -53,7 +53,7 @@ class HypercubeFigure(Bound):
                 rows = Rows(*(part[:QUICK_ROWS] for part in rows))
             decision = Decision(fit(MODEL, dataset, rows.X_train, rows.y_train, self.quick), positive=1)
             refs = references.single(decision, rows.X_train, rows.y_train)
-            out = Explainer(decision, refs, threads=1, unseen="allow").explain(rows.X_test[:CASES])
+            out = Explainer(decision, refs, n_jobs=1, unseen="allow").explain(rows.X_test[:CASES])
             row = _case(out)
             display = HypercubeDisplay.from_explanations(out, row, _span(out, row)).plot(panel)
             panel.set_title(f"{dataset}: case {out.frame.index[row]}, SEV {out[row].sev}")

@@ -48,7 +48,7 @@ class RegionsFigure(Bound):
             for panel, refs in zip(axes[2 * number :], _two(rows), strict=False):
                 steps = QUICK_STEPS if self.quick else STEPS
                 display = RegionDisplay.from_explainer(
-                    Explainer(refs.decision, refs, threads=1), rows.X_train[list(refs.schema.columns)], steps=steps
+                    Explainer(refs.decision, refs, n_jobs=1), rows.X_train[list(refs.schema.columns)], steps=steps
                 ).plot(panel)
                 panel.set_title(f"{dataset}: {refs.names[0]}")
                 grids.append(_shares(display).assign(dataset=dataset, reference=refs.names[0]))

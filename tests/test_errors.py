@@ -75,8 +75,8 @@ WORDS: list[tuple[Callable[..., Any], str, str, str]] = [
     (lambda **options: NICE(**options).fit(DECISION, X, Y), "reward", "sparse", "sparsity"),
 ]
 COUNTS: list[tuple[Callable[..., Any], str, tuple[Any, ...]]] = [
-    (_explainer, "nodes", (0, -5, 2.5, "many", True)),
-    (_explainer, "threads", (0, -1, 1.5, "all")),
+    (_explainer, "max_nodes", (0, -5, 2.5, "many", True)),
+    (_explainer, "n_jobs", (0, -1, 1.5, "all")),
     (_explain, "alternatives", (-1, 1.5, "all", True)),
     (_explain, "time_limit", (-1, float("nan"), float("inf"), "10")),
     (_of(references.clusters), "n_clusters", (0, -1, 2.0, True)),
@@ -130,7 +130,7 @@ def test_numbers_of_numpy_are_numbers() -> None:
     check_count("k", np.int64(3))
     check_number("m", np.float32(0.5), "", above=0)
     check_word("unseen", np.str_("allow"), ("error", "allow"))
-    out = _explainer(nodes=np.int64(1000), threads=np.int32(1)).explain(X, alternatives=np.int64(2), time_limit=60)
+    out = _explainer(max_nodes=np.int64(1000), n_jobs=np.int32(1)).explain(X, alternatives=np.int64(2), time_limit=60)
     assert len(out) == len(X)
 
 
