@@ -16,8 +16,8 @@ PAGE = Path(__file__).parent.parent / "docs" / "benchmarks" / "points.md"
 WHY = """
 Why the others differ. FICO GBDT: the authors' figure is over 250 queries and sets of at most five features; 50 have
 none within that depth, because the reference itself is decided positive. Here all cases are searched to the end, and
-those that cannot be reached are proved so. German MLP: 200 test rows and a network whose training hangs on the order of
-columns and rows.
+those that cannot be reached are proved so. German MLP: 200 test rows and a network whose training depends on the order
+of columns and rows.
 
 SEV-cluster is not the authors' here: centres they keep are dropped when the model decides against them, a category has
 one level (theirs has the median of one-hot columns, which is often none), and a case is compared with every centre and

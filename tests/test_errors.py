@@ -1,4 +1,4 @@
-"""Every option that is a word or a count: one that is misspelt, nought or negative is refused with what to write."""
+"""Every option that is a word or a count: one that is misspelt, zero or negative is refused with what to write."""
 
 from __future__ import annotations
 

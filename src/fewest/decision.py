@@ -335,7 +335,7 @@ class Decision:
         return self.settle(scores, precision, frame)
 
     def settle(self, scores: npt.NDArray[np.float64], precision: Precision, frame: pd.DataFrame) -> Verdicts:
-        """Decide from batch scores, and report scores that do not hang on the batch a row was scored in.
+        """Decide from batch scores, and report scores that do not depend on the batch a row was scored in.
 
         Rows within ``near`` of the threshold, and those whose rounding batch noise could tip, are scored alone.
         Scores are rounded, except where that would carry them across the threshold.

@@ -51,7 +51,7 @@ class Explainer:
     decision : Decision
         What decides.
     references : References
-        Compared with whom.
+        What cases are compared with.
     constraints : Constraints, optional
         What may change; one constraint alone or a list of them will do.
     weights : mapping, optional

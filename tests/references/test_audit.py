@@ -1,4 +1,4 @@
-"""The audit: whom references stand for, what cannot be, and what nobody should have to find out by reading numbers."""
+"""The audit: who references stand for, what cannot be, and what nobody should have to find out by reading numbers."""
 
 from __future__ import annotations
 

@@ -267,7 +267,7 @@ def test_an_error_in_a_worker_is_the_error_of_the_run(subject: Any, tmp_path: Pa
         explain_files(subject.explainer, tmp_path / "cases.csv", tmp_path / "run", n_jobs=2, **PARTS)
     assert caught.value.do is not None
     assert not list((tmp_path / "run").glob(".*"))
-    # Which parts were done by then hangs on which worker was ready first.
+    # Which parts were done by then depends on which worker was ready first.
     assert list((tmp_path / "run").glob("part-*.parquet"))
 
 

@@ -26,7 +26,7 @@ class Density(Protocol):
     """A log-density of raw rows."""
 
     def log_density(self, frame: pd.DataFrame) -> Floats:
-        """Of each row of a table conformed to the schema, (n,); a row's value hangs on that row alone."""
+        """Of each row of a table conformed to the schema, (n,); a row's value depends on that row alone."""
         ...
 
 

@@ -78,7 +78,7 @@ def mixture(
     """Density of the accepted cases as a Gaussian mixture.
 
     Numbers are in standard deviations of the accepted cases, every level is a column of 0 and 1. Such columns have
-    singular covariances: a level that a component has never seen has variance nought there, and without regularisation
+    singular covariances: a level that a component has never seen has variance zero there, and without regularisation
     a case with that level is some 500,000 nats less likely than its neighbour. The log-likelihoods of -57,437 and
     -124,914 in the paper are of this kind. ``regularization`` is added to every variance. At the default, 0.05, no
     component is narrower than 0.22 standard deviations of a number, and a level that a component has never seen costs

@@ -57,7 +57,7 @@ def supplied(
     y : (n,) labels
         Their labels; the rows that do not have the positive label are used. Read as in `references.single`.
     density : callable
-        A table of raw rows -> one log-density per row. A row's value may not hang on the rows beside it.
+        A table of raw rows -> one log-density per row. A row's value may not depend on the rows beside it.
     quantile : float
         Quantile of the accepted cases' own log-densities below which nothing counts as credible; 0 sets no floor.
     schema : Schema, optional

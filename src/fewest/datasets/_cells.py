@@ -142,12 +142,12 @@ def is_text(entry: Mapping[str, Any]) -> bool:
 
 def digest(X: pd.DataFrame, y: npt.NDArray[np.int64]) -> str:
     """A checksum of what a table says, whatever file it came in."""
-    told = hashlib.sha256()
+    digest = hashlib.sha256()
     for name, column in X.items():
-        told.update(f"{name}\n".encode())
+        digest.update(f"{name}\n".encode())
         if pd.api.types.is_numeric_dtype(column.dtype):
-            told.update(column.to_numpy(dtype="<f8", na_value=np.nan).tobytes())
+            digest.update(column.to_numpy(dtype="<f8", na_value=np.nan).tobytes())
         else:
-            told.update("\n".join(column.fillna("").tolist()).encode())
-    told.update(y.astype("<i8").tobytes())
-    return told.hexdigest()
+            digest.update("\n".join(column.fillna("").tolist()).encode())
+    digest.update(y.astype("<i8").tobytes())
+    return digest.hexdigest()

@@ -59,5 +59,5 @@ class Vertices:
         return ~verdicts.positive if self.sign > 0 else verdicts.positive
 
     def signed(self, cubes: npt.NDArray[Any], features: Bools) -> npt.NDArray[np.float64]:
-        """Signed scores for the level-wise search: turned means below nought."""
+        """Signed scores for the level-wise search: turned means below zero."""
         return np.asarray(self.sign * (self.decision.score(self.rows(cubes, features)) - self.decision.cut))

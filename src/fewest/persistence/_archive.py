@@ -68,7 +68,7 @@ def _check_member(member: zipfile.ZipInfo, name: str) -> None:
 
 
 def pack(members: Mapping[str, bytes]) -> bytes:
-    """A zip file that hangs on nothing but its members: neither on the time nor on the machine.
+    """A zip file that depends on nothing but its members: neither on the time nor on the machine.
 
     Examples
     --------

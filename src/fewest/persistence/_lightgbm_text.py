@@ -129,8 +129,8 @@ def _flaw(block: Mapping[str, str], number: int, width: int) -> str | None:
     arrays = {part: _numbers(block, part, kind) for part, kind in INNER.items()} if leaves > 1 else {}
     if len(values) != leaves or any(len(array) != leaves - 1 for array in arrays.values()):
         return "its arrays have different lengths"
-    told = {**dict.fromkeys(ALSO_INNER, leaves - 1), **dict.fromkeys(ALSO_LEAVES, leaves)}
-    for key, count in told.items():
+    expected = {**dict.fromkeys(ALSO_INNER, leaves - 1), **dict.fromkeys(ALSO_LEAVES, leaves)}
+    for key, count in expected.items():
         if block.get(key, "") and len(_numbers(block, key, {**ALSO_INNER, **ALSO_LEAVES}[key])) != count:
             return "its arrays have different lengths"
     if not np.isfinite(values).all():

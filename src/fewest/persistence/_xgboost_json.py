@@ -186,7 +186,7 @@ def _flaw_of_levels(tree: Mapping[str, Any], split_type: Any, inner: Any, name: 
 
 
 def _count(params: Mapping[str, Any], part: str) -> int:
-    """A whole number, which XGBoost writes as text; one that is left out is one or nought."""
+    """A whole number, which XGBoost writes as text; one that is left out is one or zero."""
     text = params.get(part, ABSENT.get(part))
     if not isinstance(text, str) or not re.fullmatch("[0-9]{1,9}", text):
         raise ValueError(f"{part} is {text!r}")

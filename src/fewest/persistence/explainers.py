@@ -175,8 +175,8 @@ def _check_manifest(members: Mapping[str, bytes], name: str) -> None:
         if manifest["kind"] != KIND:
             raise refused(name, "it is no saved explainer")
         if manifest["format"] != FORMAT:
-            told = f"its format is {manifest['format']!r}, and this version reads format {FORMAT}"
-            raise refused(name, told, do="update fewest")
+            why = f"its format is {manifest['format']!r}, and this version reads format {FORMAT}"
+            raise refused(name, why, do="update fewest")
         listed = manifest["members"]
         others = set(members) ^ {*listed, MANIFEST}
         if others:

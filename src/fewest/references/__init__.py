@@ -1,4 +1,4 @@
-"""Compared with whom: the prototypical accepted cases an explanation leads to."""
+"""What cases are compared with: the prototypical accepted cases an explanation leads to."""
 
 from fewest.references._leaves import Leaves, leaves
 from fewest.references.audit import Audit

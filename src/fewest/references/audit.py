@@ -1,4 +1,4 @@
-"""The audit of references: whom each stands for, whether its values are possible, and what is odd about it."""
+"""The audit of references: who each stands for, whether its values are possible, and what is odd about it."""
 
 from __future__ import annotations
 

@@ -40,7 +40,7 @@ class Assigner(Protocol):
     """A rule that says which reference a case is compared with."""
 
     def assign(self, frame: pd.DataFrame) -> npt.NDArray[np.int32]:
-        """Reference of each row, (n,); it hangs on that row alone."""
+        """Reference of each row, (n,); it depends on that row alone."""
         ...
 
 

@@ -1,4 +1,4 @@
-"""References from the cases that were only just accepted: whom a refused case is closest to becoming.
+"""References from the cases that were only just accepted: what a refused case is closest to becoming.
 
 The official commentary on Regulation B (12 CFR 1002.9(b)(2), comments 4 and 5) lets a creditor compare a refused
 applicant with those whose score was at or slightly above the passing score.

@@ -30,7 +30,7 @@ class AuditLine:
     moved: bool
 
 
-def audit_html(audit: Audit, title: str = "Compared with whom? The references") -> str:
+def audit_html(audit: Audit, title: str = "What are cases compared with? The references") -> str:
     """One self-contained HTML page about references: no script, no outside resources, fit to print and sign.
 
     Parameters

@@ -24,7 +24,7 @@ from fewest.tables.wording import printable, show_measured, show_name
 
 NOTE = (
     "This letter supports a notice of the principal reasons for a decision. It describes what the model's decision "
-    "hung on; it is not legal advice."
+    "depended on; it is not legal advice."
 )
 
 

@@ -1,6 +1,6 @@
 """Reasons of a decision, from ALL smallest sets: what is in every one is necessary, the rest are alternatives.
 
-One set is one way among several; a reason drawn from it alone would hang on which of equal answers was shown.
+One set is one way among several; a reason drawn from it alone would depend on which of equal answers was shown.
 """
 
 from __future__ import annotations
@@ -101,7 +101,7 @@ def reasons(
 
     The effect of a feature in a set is what the score gains when this feature alone is left as it was, as a share of
     the sum over the set's features: by minimality each of them, left as it was, undoes the change. A reason's effect is
-    the mean over all smallest sets, nought for those it is not in. Reasons come by effect; equal ones, necessary first,
+    the mean over all smallest sets, zero for those it is not in. Reasons come by effect; equal ones, necessary first,
     then in column order. Without a model (an `Explanation` alone): by the share of sets they are in.
 
     Parameters

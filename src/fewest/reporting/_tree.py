@@ -317,7 +317,7 @@ def _legend(drawing: _Drawing, height: int) -> str:
 
 
 def _escaped(text: str) -> str:
-    """Text for XML: markup escaped, and signs that no XML may hold replaced."""
+    """Text for XML: markup escaped, and characters that no XML may hold replaced."""
     return escape("".join(sign if _allowed(ord(sign)) else "\ufffd" for sign in text))
 
 

@@ -12,7 +12,7 @@ from fewest.results.explanation import STATUSES, Status
 
 @dataclass
 class Answers:
-    """The answers of n cases as arrays; -1, NaN and nought stand for "none" until `Explanations` types them.
+    """The answers of n cases as arrays; -1, NaN and zero stand for "none" until `Explanations` types them.
 
     Attributes
     ----------

@@ -43,7 +43,7 @@ LIMITS = (
 
 @dataclass(frozen=True)
 class Card:
-    """What is said of one case.
+    """What is shown for one case.
 
     Attributes
     ----------
@@ -91,7 +91,7 @@ class Card:
 
 @dataclass(frozen=True)
 class Overview:
-    """What is said of a whole table.
+    """What is shown for a whole table.
 
     Attributes
     ----------

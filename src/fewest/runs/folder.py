@@ -52,7 +52,7 @@ class Folder:
     ----------
     path : Path
     plan : mapping
-        What the run hangs on.
+        What the run depends on.
     done : dict
         Part number -> what the journal says of it.
     """
@@ -63,7 +63,7 @@ class Folder:
 
     @classmethod
     def begin(cls, path: Path, plan: Mapping[str, Any], files: Mapping[str, bytes]) -> Folder:
-        """Begin a run, or go on with one; refused where the one that was begun hangs on something else.
+        """Begin a run, or go on with one; refused where the one that was begun depends on something else.
 
         Parameters
         ----------
@@ -161,7 +161,7 @@ class Folder:
         return Run.open(self.path)
 
     def _ordered(self) -> dict[str, dict[str, int]]:
-        """The sums, in an order that does not hang on which part came first."""
+        """The sums, in an order that does not depend on which part came first."""
         sums = self.tally()
         sums["features"] = dict(sorted(sums["features"].items(), key=lambda item: (-item[1], item[0])))
         return sums

@@ -111,7 +111,7 @@ def _remembered(path: Path, _changed: int) -> Any:
 def load(path: Path, columns: Sequence[str] | None = None) -> Any:
     """The lines of a JSON file, or the Arrow table of a Parquet file, which can be told the columns to read."""
     if path.suffix == ".jsonl":
-        # Not splitlines: it would cut at signs such as U+2028, which may stand inside a text.
+        # Not splitlines: it would cut at characters such as U+2028, which may stand inside a text.
         return path.read_bytes().decode("utf-8", "surrogatepass").split("\n")[:-1]
     try:
         from pyarrow import parquet

@@ -32,7 +32,7 @@ class PartWork:
     explainer : Explainer
     cases : Cases
     head : (n, columns)
-        The rows on which the model's inside is tried: the same ones for every part, so that answers hang on nothing
+        The rows on which the model's inside is tried: the same ones for every part, so that answers depend on nothing
         else.
     folder : Path
     kind : str
@@ -96,7 +96,7 @@ def explained(
 
 
 def out_of_time() -> TimeLimitError:
-    """The end of a run that can be gone on with."""
+    """The end of a run that can be resumed."""
     return TimeLimitError(
         "the time limit was reached before all rows were done", do="run the same command again: what was done is kept"
     )

@@ -141,7 +141,7 @@ class Run:
         row : int
             Number of the case in the data, from 0 on.
         """
-        return rebuild(self.record(row), self.case(row), self.told)
+        return rebuild(self.record(row), self.case(row), self.context)
 
     def case(self, row: int) -> dict[str, Any] | None:
         """One case by its columns, as plain values; None where the cases were not kept."""
@@ -176,7 +176,7 @@ class Run:
         return digest(canonical(self.manifest[name]))
 
     @cached_property
-    def told(self) -> RunContext:
+    def context(self) -> RunContext:
         """What holds for all its cases: names, references, settings."""
         content = self.references()
         names, frame = read_references(content)

@@ -72,7 +72,7 @@ def explain_files(
     title, model_name : str, optional
         What reports call the run and the model.
     time_limit : float, optional
-        Seconds after which the run stops with `TimeLimitError`; it can be gone on with.
+        Seconds after which the run stops with `TimeLimitError`; it can be resumed.
     progress : callable, optional
         Called with rows done, rows in all (None where not known) and counts by status.
 
@@ -102,7 +102,7 @@ def explain_files(
 
 
 def _plan(work: PartWork, model_file: Path | None, beside: dict[str, bytes], about: dict[str, Any]) -> dict[str, Any]:
-    """What the run hangs on."""
+    """What the run depends on."""
     return plan(
         work.explainer, work.head, fingerprints(work.cases.paths), alternatives=work.alternatives,
         part_rows=work.cases.part_rows, parts=work.kind, model_file=model_file, version=_version(),

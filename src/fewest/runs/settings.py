@@ -1,4 +1,4 @@
-"""What a run hangs on, as plain values with fingerprints: if any of it changes, the run cannot be gone on with."""
+"""What a run depends on, as plain values with fingerprints: if any of it changes, the run cannot be resumed."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def plan(
     parts: str, model_file: Path | None, version: str, keep_cases: bool, beside: Mapping[str, bytes],
     about: Mapping[str, Any],
 ) -> dict[str, Any]:  # fmt: skip
-    """Everything the bytes of a run hang on.
+    """Everything the bytes of a run depend on.
 
     Parameters
     ----------
@@ -103,7 +103,7 @@ def _tree(explainer: Explainer, head: pd.DataFrame) -> Tree | None:
         return None
     try:
         return read(explainer.decision, explainer.schema, head)
-    except FewestError:  # not restated on raw columns: nothing hangs on it but a drawing
+    except FewestError:  # not restated on raw columns: nothing depends on it but a drawing
         return None
 
 

@@ -81,7 +81,7 @@ class RunContext:
         return support / made["negatives"] if made.get("kind") == "leaves" and support is not None else None
 
 
-def rebuild(record: Mapping[str, Any], case: Mapping[str, Any] | None, told: RunContext) -> Explanation:
+def rebuild(record: Mapping[str, Any], case: Mapping[str, Any] | None, context: RunContext) -> Explanation:
     """The answer in one row of a part.
 
     Parameters
@@ -90,12 +90,12 @@ def rebuild(record: Mapping[str, Any], case: Mapping[str, Any] | None, told: Run
         The row.
     case : mapping, optional
         Column -> value of the case itself, where it was kept.
-    told : Told
+    context : Told
     """
-    about = told.about
-    mine = None if case is None else {f.name: value_of(case, f, told.schema) for f in told.schema.features}
-    goal = told.goal(record["reference"])
-    changes = _changes(record, told.schema)
+    about = context.about
+    mine = None if case is None else {f.name: value_of(case, f, context.schema) for f in context.schema.features}
+    goal = context.goal(record["reference"])
+    changes = _changes(record, context.schema)
     turned = len(changes) > 0
     return Explanation(
         row=int(record["row"]),
@@ -111,18 +111,18 @@ def rebuild(record: Mapping[str, Any], case: Mapping[str, Any] | None, told: Run
         proof=Proof(
             record["strategy"], int(record["nodes"]), float(record["lower_bound"]), bool(record["proved"]), turned
         ),
-        alternatives=_alternatives(record["alternatives"], mine, goal, told.schema, about["plus"]),
+        alternatives=_alternatives(record["alternatives"], mine, goal, context.schema, about["plus"]),
         l_inf=_known(record["l_inf"]),
         outcome=about["outcome"],
         positive=about["positive"],
         shows_percent=about["percent"],
-        threshold=float(told.manifest["settings"]["threshold"]),
+        threshold=float(context.manifest["settings"]["threshold"]),
         plus=about["plus"],
         weighted=about["weighted"],
-        support=told.support(record["reference"]),
-        credibility=told.credibility(record["reference"]) if turned else None,
+        support=context.support(record["reference"]),
+        credibility=context.credibility(record["reference"]) if turned else None,
         log_density=_known(record["log_density"]),
-        facts=_facts(changes, mine, goal, told.schema, about["plus"]) if goal is not None else (),
+        facts=_facts(changes, mine, goal, context.schema, about["plus"]) if goal is not None else (),
         all_listed=bool(record.get("all_listed", False)),  # parts written before it was kept do not know
     )
 

@@ -274,7 +274,7 @@ def _read_number(name: str, column: pd.Series[Any]) -> Feature:
 
 
 def _scale(values: npt.NDArray[Any]) -> float:
-    """Standard deviation, one where it is nought or not defined."""
+    """Standard deviation, one where it is zero or not defined."""
     spread = float(np.std(values)) if len(values) else 0.0
     return spread if np.isfinite(spread) and spread > 0 else 1.0
 

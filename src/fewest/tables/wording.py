@@ -1,7 +1,7 @@
 """Values and names as a sentence prints them, so that nothing is lost: what is read back is what the model was asked.
 
-Text is quoted as Python quotes it; signs that cannot be seen are spelled out. Numbers are the shortest decimals that
-give the same number again.
+Text is quoted as Python quotes it; characters that cannot be seen are spelled out. Numbers are the shortest decimals
+that give the same number again.
 """
 
 from __future__ import annotations
@@ -111,7 +111,7 @@ def show_label(label: Any) -> str:
 
 
 def printable(text: str) -> str:
-    """Text with the signs that cannot be seen spelled out.
+    """Text with the characters that cannot be seen spelled out.
 
     Examples
     --------
@@ -150,7 +150,7 @@ def show_score(score: float, threshold: float, percent: bool) -> str:
 
 
 def clip(text: str, length: int) -> str:
-    """Text of at most so many signs.
+    """Text of at most that many characters.
 
     Examples
     --------

@@ -42,7 +42,7 @@ def test_from_building_to_explaining_in_four_commands(
     assert "people  score 0." in capsys.readouterr().out
     assert main(["references", "show", "refs.json", "--html", "refs.html"]) == 0
     assert "none of them signed" in capsys.readouterr().out
-    assert "<h1>Compared with whom? refs.json</h1>" in Path("refs.html").read_text()
+    assert "<h1>What are cases compared with? refs.json</h1>" in Path("refs.html").read_text()
     assert main(["references", "sign", "refs.json", "--by", "Credit Risk"]) == 0
     assert "Credit Risk signed cluster 1" in capsys.readouterr().out
     assert main(["explain", "--demo", "german", "--references", "refs.json", "--json"]) == 0

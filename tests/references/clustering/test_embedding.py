@@ -1,4 +1,4 @@
-"""Maps: each row's place hangs on that row alone, training rows stay where they are, and PaCMAP keeps quiet."""
+"""Maps: each row's place depends on that row alone, training rows stay where they are, and PaCMAP keeps quiet."""
 
 from __future__ import annotations
 

@@ -130,7 +130,7 @@ def test_nothing_explained_gives_no_figures() -> None:
 
 
 def steps(frame: pd.DataFrame) -> np.ndarray:
-    """Either number at or above nought is enough to refuse."""
+    """Either number at or above zero is enough to refuse."""
     return np.asarray(0.4 + 0.2 * (frame[["a", "b"]].to_numpy() >= 0).sum(axis=1))
 
 

@@ -48,7 +48,7 @@ def test_the_page_can_be_printed(page: str) -> None:
 
 
 def test_everything_that_must_be_said_is_there(told: Any, page: str) -> None:
-    for heading in ("What is promised", "Figures", "All explained cases", "By group", "Compared with whom?",
+    for heading in ("What is promised", "Figures", "All explained cases", "By group", "What are cases compared with?",
                     "Example decisions", "How the cases ended", "What this does not say", "Made of what?"):  # fmt: skip
         assert f"<h2>{heading}</h2>" in page
     assert told.view.summary in page

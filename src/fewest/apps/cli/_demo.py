@@ -39,8 +39,8 @@ def run(folder: Path, model: str, as_json: bool) -> int:
     (folder / TABLE).write_bytes(view.csv())
     if as_json:
         files = [str(folder / name) for name in (REPORT, TABLE, DATA)]
-        told = {"model": model, "run": str(folder), "summary": view.figures(), "sentence": sentence(view)}
-        print(json.dumps({**told, "files": files, "next": commands(folder)}, indent=1))
+        summary = {"model": model, "run": str(folder), "summary": view.figures(), "sentence": sentence(view)}
+        print(json.dumps({**summary, "files": files, "next": commands(folder)}, indent=1))
         return 0
     figures = {
         name: f"{value:,}" if isinstance(value, int) else f"{value:.4g}" for name, value in view.figures().items()

@@ -63,7 +63,7 @@ def demo(
     model: Annotated[DemoModel, typer.Option("--model", help="What to train.")] = DemoModel.logistic,
     as_json: Json = False,
 ) -> int:
-    """Train a model on German Credit, explain whom it refuses, and write a report."""
+    """Train a model on German Credit, explain who it refuses, and write a report."""
     from fewest.apps.cli._demo import run
 
     return run(out, model.value, as_json)

@@ -60,7 +60,7 @@ def show(
     html: Annotated[Path | None, typer.Option(help="Page to write, .html.")] = None,
     as_json: Json = False,
 ) -> int:
-    """Show whom references stand for, what is odd about them, and who signed them."""
+    """Show who references stand for, what is odd about them, and who signed them."""
     from fewest.apps.cli._references_file import run_show
 
     return run_show(file, html, as_json)

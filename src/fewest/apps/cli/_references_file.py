@@ -31,7 +31,7 @@ def run_show(path: Path, html: Path | None, as_json: bool) -> int:
     saved = read(path)
     found = audit(saved)
     if html is not None:
-        write_text(html, audit_html(found, f"Compared with whom? {path.name}"))
+        write_text(html, audit_html(found, f"What are cases compared with? {path.name}"))
     if as_json:
         print(json.dumps(as_dict(found), indent=1, allow_nan=False))
     else:

@@ -39,8 +39,8 @@ def write_report(run: Path, out: Path, title: str | None = None, random_state: i
     view = open_run(run, random_state)
     save(out, page(view, title))
     if as_json:
-        told = {"report": str(out), "summary": view.summary, "warnings": view.warnings()}
-        print(json.dumps(told, indent=1, ensure_ascii=False))
+        summary = {"report": str(out), "summary": view.summary, "warnings": view.warnings()}
+        print(json.dumps(summary, indent=1, ensure_ascii=False))
         return 0
     print(clean(view.summary))
     for text in view.warnings():

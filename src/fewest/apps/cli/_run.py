@@ -1,4 +1,4 @@
-"""``fewest explain --out FOLDER``: tables on disk into a run folder that can be gone on with after any end."""
+"""``fewest explain --out FOLDER``: tables on disk into a run folder that can be resumed after any end."""
 
 from __future__ import annotations
 
@@ -72,7 +72,8 @@ def run(
     with _stoppable(), _progress() as advance:
         done = explain_files(
             explainer, data, out, model_file=model_file, alternatives=alternatives, n_jobs=n_jobs,
-            chunk_rows=chunk_rows, part_rows=part_rows or PART_ROWS, keep_cases=keep_cases, time_limit=time_limit, progress=advance,
+            chunk_rows=chunk_rows, part_rows=part_rows or PART_ROWS, keep_cases=keep_cases, time_limit=time_limit,
+            progress=advance,
         )  # fmt: skip
     if as_json:
         figures = {name: done.manifest[name] for name in ("rows", "counts", "sev", "features")}

@@ -102,13 +102,13 @@ def _learner(request: AllOptRequest, plain: AllOptClassifier) -> AllOptClassifie
 def _report(
     request: AllOptRequest, model: AllOptClassifier | AllOptSearchCV, figures: Comparison, names: tuple[str, str]
 ) -> dict[str, Any]:
-    """Plain values for programs; nothing in it hangs on the time or the place."""
+    """Plain values for programs; nothing in it depends on the time or the place."""
     searched = isinstance(model, AllOptSearchCV)
-    told = figures.to_dict()
+    content = figures.to_dict()
     return {
         "model": str(request.model), "references": str(request.references), "names": list(names),
         "c1": model.best_c1_ if searched else model.c1, "c2": model.best_c2_ if searched else model.c2,
-        "test_rows": told["rows"], "figures": told["figures"], "changed": len(told["changed"]),
+        "test_rows": content["rows"], "figures": content["figures"], "changed": len(content["changed"]),
         "front": json.loads(model.front_.to_json(orient="records")) if searched else None, "files": [],
     }  # fmt: skip
 

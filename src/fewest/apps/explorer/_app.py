@@ -30,7 +30,7 @@ WHOLE = 50_000  # answers of fewer cases are made at once: fifty that are made s
 QUESTIONS = {
     "Start": "What is this, and where do I begin?",
     "Population": "Who was decided against, and how little would have turned it?",
-    "Compare": "What is different, and for whom?",
+    "Compare": "What is different, and for which people?",
     "Tree": "Which way did a case go, and which way would it have gone?",
 }
 

@@ -16,7 +16,7 @@ from fewest.apps.explorer._references import Chosen, context, effect_rows
 from fewest.errors import FewestError
 from fewest.references.file import Saved
 
-QUESTION = "Compared with whom, and who answers for that?"
+QUESTION = "Who are cases compared with, and who approved it?"
 SAID = {"saved": "Saved as a new version.", "signed": "Signed, as a new version.", "restored": "Back to that version."}
 
 

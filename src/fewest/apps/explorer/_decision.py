@@ -33,7 +33,7 @@ class State:
 
 WITHHELD = State(
     "Withheld: it uses a protected feature",
-    "The set found for this case changes a protected feature. Nobody is told to be somebody else, so it is not shown.",
+    "Hidden because it would require changing a protected characteristic.",
     "Look at the other ways below, or explain again with that feature held: fewest explain --immutable NAME.",
 )
 IMPOSSIBLE = State(
@@ -124,7 +124,7 @@ def shown(case: CaseView, listed: int) -> ShownCase:
 
 
 def verdict(answer: Explanation) -> str:
-    """What the model said of a case.
+    """What the model said about a case.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""All cases of a run on one page: how many features, which ones, how close, for whom, and a list to choose from."""
+"""All cases of a run on one page: how many features, which ones, how close, by group, and a list."""
 
 from __future__ import annotations
 
@@ -134,7 +134,7 @@ def figures(view: RunView) -> list[tuple[str, str]]:
 
 
 def not_found(view: RunView, text: str) -> str:
-    """What is said of a search for something that is not there."""
+    """What is shown for a search for something that is not there."""
     return (
         f"Nothing here is called {clip(text, 100)!r}. Cases are found by their row, from 0 to {view.rows - 1:,}, and "
         "features by their name. Below are all cases that were decided against."
@@ -160,7 +160,7 @@ def _choices(view: RunView) -> dict[str, list[tuple[str, str]]]:
     used = [name for name in view.run.manifest["features"] if name in view.titles][:MOST_CHOICES]
     references = [reference.name for reference in view.references()][:MOST_CHOICES]
     sorts = [
-        (mark + name, SORT_WORDS[name] + word) for name in SORTS for mark, word in (("", ""), ("-", ", downwards"))
+        (mark + name, SORT_WORDS[name] + word) for name in SORTS for mark, word in (("", ""), ("-", ", descending"))
     ]
     return {
         "status_choices": list(STATUS_CHOICES),

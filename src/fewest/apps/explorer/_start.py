@@ -1,4 +1,4 @@
-"""The first page: what this run is, what should not be overlooked, and where to begin."""
+"""The first page: what this run is, its warnings, and where to begin."""
 
 from __future__ import annotations
 

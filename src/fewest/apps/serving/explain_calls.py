@@ -75,10 +75,10 @@ class Answerer:
             "max_instances": max_instances, "max_alternatives": max_alternatives, "time_limit": time_limit,
         }  # fmt: skip
         self.schema = explainer.schema
-        with warnings.catch_warnings(record=True) as told:
+        with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             missing = self._try_out()
-        self.notes = [str(note.message) for note in told if issubclass(note.category, FewestWarning)]
+        self.notes = [str(note.message) for note in caught if issubclass(note.category, FewestWarning)]
         self.columns = columns_of(self.schema, any_level=explainer.unseen == "allow", missing=missing)
 
     def _try_out(self) -> tuple[str, ...]:

@@ -48,11 +48,11 @@ class Metrics:
             lines.append(f"# TYPE {name} histogram")
             for labels, cells in sorted(times.items()):
                 lines += _histogram(name, labels, cells)
-        told = ""
+        last = ""
         for name, given, value in sorted(gauges, key=lambda gauge: gauge[0]):
-            if name != told:
+            if name != last:
                 lines.append(f"# TYPE {name} gauge")
-                told = name
+                last = name
             lines.append(_line(name, tuple(given.items()), value))
         return "\n".join(lines) + "\n"
 

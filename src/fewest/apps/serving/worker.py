@@ -32,7 +32,7 @@ def main() -> int:
     except FewestError as error:
         return _fail(sink, error)
     except Exception as error:
-        return _fail(sink, ModelError(f"the model cannot be loaded: {told(error)}", do="save the explainer again"))
+        return _fail(sink, ModelError(f"the model cannot be loaded: {reason_of(error)}", do="save the explainer again"))
     _send(sink, [wire.json_frame({"ready": True, "model": answerer.describe()})])
     try:
         return serve(source, sink, answerer.answer, float(settings["hard_limit"]))
@@ -82,7 +82,7 @@ def serve(
         _send(sink, [part for reply in replies for part in (wire.json_frame(reply.head), wire.frame(reply.body))])
 
 
-def told(error: BaseException) -> str:
+def reason_of(error: BaseException) -> str:
     """The kind of an error and where it came up; not its text, which may hold values."""
     trace = error.__traceback__
     while trace is not None and trace.tb_next is not None:
@@ -96,8 +96,8 @@ def told(error: BaseException) -> str:
 def _unforeseen(error: Exception, requests: int) -> wire.Reply:
     if requests > 1:
         return wire.Reply({"again": True}, b"")
-    refusal = RefusedError(500, "the model failed on these instances", "model", told(error), "ask the operator")
-    return wire.Reply({"status": 500, "failure": told(error)}, json.dumps({"error": refusal.content()}).encode())
+    refusal = RefusedError(500, "the model failed on these instances", "model", reason_of(error), "ask the operator")
+    return wire.Reply({"status": 500, "failure": reason_of(error)}, json.dumps({"error": refusal.content()}).encode())
 
 
 def _send(sink: IO[bytes], frames: list[bytes]) -> None:

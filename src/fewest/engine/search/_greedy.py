@@ -13,7 +13,7 @@ Score = Callable[[Longs, Bools], Floats]
 
 
 def give_up(score: Score, problem: Problem, tolerance: float, batch: int, found: Found, cubes: Longs) -> None:
-    """What can still be said of cubes out of budget: a greedy set, proved if it costs no more than the lower bound."""
+    """What is still known about cubes out of budget: a greedy set, proved if it costs no more than the lower bound."""
     if not len(cubes):
         return
     rows, known, spent = descend(score, problem, tolerance, batch, cubes)

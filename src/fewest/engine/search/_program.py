@@ -29,7 +29,7 @@ from fewest.engine.search._work import (
 from fewest.engine.search.problem import Bools, Floats, Found, Outcome, Problem
 from fewest.engine.structure.base import Ensemble
 
-_NODES = 500  # of the solver: a count, so that the answer does not hang on the machine's load
+_NODES = 500  # of the solver: a count, so that the answer does not depend on the machine's load
 _SECONDS = 10.0
 _RELAX = 1e-6
 _CLOSE = 1e-6  # bounds this close below a whole number count as it

@@ -137,7 +137,7 @@ def _size(u, change, score, tolerance, gain, spare):  # type: ignore[no-untyped-
     for j in range(u):
         spare[m] = change[j]
         m += change[j] < 0.0
-    for a in range(m):  # sorted by counting: no branch hangs on the values
+    for a in range(m):  # sorted by counting: no branch depends on the values
         rank = 0
         for b in range(m):
             rank += (spare[b] < spare[a]) | ((spare[b] == spare[a]) & (b < a))

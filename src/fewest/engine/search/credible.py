@@ -80,7 +80,7 @@ def _bounded(problem: Problem) -> tuple[Floor, MixtureCubes]:
 
 
 def _finish(problem: Problem, found: Found, score: Score, tolerance: float) -> None:
-    """What can still be said of the cubes that were stopped."""
+    """What is still known about the cubes that were stopped."""
     stopped = np.flatnonzero((found.outcome == Outcome.STOPPED) & ~found.known)
     if not len(stopped) or problem.budget.expired():
         return

@@ -91,7 +91,7 @@ class Floor:
         )
 
     def missing(self, cubes: Longs, moved: Bools) -> Floats:
-        """How much log-density the vertices lack; nought or less where they are credible."""
+        """How much log-density the vertices lack; zero or less where they are credible."""
         return np.asarray(self.level - self.log_density(self.cubes[cubes], moved))
 
 

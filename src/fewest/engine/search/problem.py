@@ -117,7 +117,7 @@ class Problem:
         How far moving the unit takes the case; sets of equal cost are ranked by their summed distance (least first),
         then by the signed score ``sign * (raw - cut)`` (least, i.e. largest margin, first), then by unit order
         (the set whose sorted unit list is lexicographically first). Distances and scores are compared after rounding
-        to 12 significant decimals, so that the ranking does not hang on the order of a sum.
+        to 12 significant decimals, so that the ranking does not depend on the order of a sum.
     cost : (n, u) float64 or None
         Cost of moving each unit, > 0; None counts units.
     limit : (n,) float64

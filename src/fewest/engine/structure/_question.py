@@ -72,7 +72,7 @@ class Link:
     plain : bool
         Whether score and raw are the same number.
     lowest, highest : float
-        Scores closer than this to the ends of the range cannot be told from them.
+        Scores closer than this to the ends of the range cannot be told apart from them.
     moves : callable, optional
         Largest change of the score for a given change of the raw value, where that is less than slope times it.
     """

@@ -27,7 +27,7 @@ def negative_paths(tree: Any, positive: Any) -> dict[str, list[str]]:
 def plain_sev_t(tree: Any, paths: dict[str, list[str]], case: Any) -> int | None:
     """Algorithm 3 for one case: the least number of features that a path to a negative leaf changes.
 
-    Read as it must be meant: the count starts at infinity, not at nought, and a feature that has changed counts once.
+    Read as it must be meant: the count starts at infinity, not at zero, and a feature that has changed counts once.
     """
     decision_path, nodes = "", [0]
     while tree.children_left[nodes[-1]] >= 0:

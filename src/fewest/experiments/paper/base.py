@@ -128,7 +128,7 @@ class Table(Protocol):
         ...
 
     def cells(self, dataset: str, split: int, tell: Tell) -> list[Record]:
-        """Figures of all methods; they hang on the dataset, the split and the settings alone."""
+        """Figures of all methods; they depend on the dataset, the split and the settings alone."""
         ...
 
 
@@ -150,8 +150,8 @@ class Unit(NamedTuple):
 
 def fingerprint(table: Table, dataset: str) -> str:
     """Short text that changes with the settings or the data, so that stored figures are never mistaken for others."""
-    told = {"settings": table.settings(dataset), "data": checksum(dataset, table.folder), "quick": table.quick}
-    return hashlib.sha256(json.dumps(told, sort_keys=True).encode()).hexdigest()[:16]
+    parts = {"settings": table.settings(dataset), "data": checksum(dataset, table.folder), "quick": table.quick}
+    return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()[:16]
 
 
 def silent(line: str) -> None:

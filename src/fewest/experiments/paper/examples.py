@@ -181,8 +181,8 @@ def examples(dataset: str, folder: str | Path | None = None, quick: bool = False
     queries = queries[: QUICK_COUNT if quick else COUNT]
     answers = [[_answer(kind, one) for one in explainer.explain(queries)] for kind, explainer in explainers.items()]
     cases = [
-        PaperCase(int(label), {name: queries.loc[label, name] for name in queries}, told)
-        for label, told in zip(queries.index, zip(*answers, strict=True), strict=True)
+        PaperCase(int(label), {name: queries.loc[label, name] for name in queries}, texts)
+        for label, texts in zip(queries.index, zip(*answers, strict=True), strict=True)
     ]
     return Examples(dataset, f"Different SEV variants explanations: {dataset}", tuple(cases), _notes(dataset))
 

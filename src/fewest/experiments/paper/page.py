@@ -37,7 +37,7 @@ class Figures:
 
 
 def made_with(clock: Clock = utc_now) -> str:
-    """The date, and the versions of what a run hangs on.
+    """The date, and the versions of what a run depends on.
 
     Examples
     --------

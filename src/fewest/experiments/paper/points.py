@@ -62,7 +62,7 @@ class PointsTable:
     )
     notes: ClassVar[tuple[str, ...]] = (
         "l_inf is over numbers, in standard deviations, noughts kept; the paper prints a mean for SEV1 and a median "
-        "for SEV-cluster under one heading, over values that are not nought.",
+        "for SEV-cluster under one heading, over values that are not zero.",
         "The reference has its columns in the right order here, whole numbers where the column has whole numbers, and "
         "one level per category; the authors' code moves one-hot columns to the end.",
         "Encoder, references and densities learn from training rows only.",

@@ -201,5 +201,5 @@ def _ours(cell: Cell, decimals: int) -> str:
 def _signed(number: float) -> str:
     if math.isnan(number):
         return "-"
-    # The paper prints two decimals; more would pretend to know it better. "+ 0" hides the sign of a rounded nought.
+    # The paper prints two decimals; more would pretend to know it better. "+ 0" hides the sign of a rounded zero.
     return f"{round(number, 2) + 0.0:+.2f}"

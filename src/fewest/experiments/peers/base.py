@@ -88,7 +88,7 @@ class Counterfactuals:
 
     @property
     def l_inf(self) -> Floats:
-        """Largest change of a number, in standard deviations; nought where no number changes, (n,)."""
+        """Largest change of a number, in standard deviations; zero where no number changes, (n,)."""
         numeric = np.array([feature.is_numeric for feature in self.schema.features])
         return np.asarray(np.where(numeric, self.steps, 0.0).max(axis=1))
 

@@ -62,7 +62,7 @@ class DiCE:
         with _quiet():
             dice_ml = _package()
             numbers = [feature.name for feature in schema.features if feature.is_numeric]
-            table = plain.told(rows).assign(**{OUTCOME: decision.verdicts(rows).positive.astype(int)})
+            table = plain.as_text(rows).assign(**{OUTCOME: decision.verdicts(rows).positive.astype(int)})
             data = dice_ml.Data(dataframe=table, continuous_features=numbers, outcome_name=OUTCOME)
             model = dice_ml.Model(model=plain, backend="sklearn")
             search = Sampling(self, plain, dice_ml.Dice(data, model, method="random"))
@@ -76,7 +76,7 @@ class DiceTable:
     decision: Decision
     schema: Schema
 
-    def told(self, rows: pd.DataFrame) -> pd.DataFrame:
+    def as_text(self, rows: pd.DataFrame) -> pd.DataFrame:
         """Rows with numbers as they are and the number of each level as text."""
         return pd.DataFrame({f.name: _told(rows[f.columns[0]], f) for f in self.schema.features}, index=rows.index)
 
@@ -101,7 +101,7 @@ class DiceTable:
 
 @dataclass(frozen=True, eq=False)
 class Sampling:
-    """`DiCE` of a decision; a case's samples do not hang on the cases beside it."""
+    """`DiCE` of a decision; a case's samples do not depend on the cases beside it."""
 
     settings: DiCE
     plain: DiceTable
@@ -109,22 +109,22 @@ class Sampling:
 
     def find(self, cases: pd.DataFrame) -> pd.DataFrame:
         """Rows (n, columns); the case itself where dice-ml has none."""
-        told = self.plain.told(cases)
-        return pd.concat([self._one(cases.iloc[[row]], told.iloc[[row]]) for row in range(len(cases))])
+        as_text = self.plain.as_text(cases)
+        return pd.concat([self._one(cases.iloc[[row]], as_text.iloc[[row]]) for row in range(len(cases))])
 
-    def _one(self, case: pd.DataFrame, told: pd.DataFrame) -> pd.DataFrame:
-        if (told == "-1").any(axis=None):
+    def _one(self, case: pd.DataFrame, as_text: pd.DataFrame) -> pd.DataFrame:
+        if (as_text == "-1").any(axis=None):
             return case  # a level that the training rows do not have: dice-ml refuses the case
         with _quiet(), _seeded(self.settings.random_state):
             out = self.explainer.generate_counterfactuals(
-                told, total_CFs=1, desired_class=0, random_seed=self.settings.random_state,
+                as_text, total_CFs=1, desired_class=0, random_seed=self.settings.random_state,
                 posthoc_sparsity_param=self.settings.sparsity, verbose=False,
             )  # fmt: skip
         made = out.cf_examples_list[0].final_cfs_df_sparse
         if made is None or len(made) == 0:
             return case
         after = self.plain.meant(made.iloc[[0]].set_index(case.index))
-        same = (self.plain.told(after) == told).iloc[0]
+        same = (self.plain.as_text(after) == as_text).iloc[0]
         kept = {f.columns[0]: case[f.columns[0]] for f in self.plain.schema.features if same[f.name]}
         return self.plain.schema.conform(after.assign(**kept), unseen="allow")
 

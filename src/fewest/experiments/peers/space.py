@@ -37,7 +37,7 @@ class PeerSpace:
     low, high : (d,)
         The box of the training rows.
     typical : (d,)
-        Median absolute deviation of each coordinate, 1 where it is nought.
+        Median absolute deviation of each coordinate, 1 where it is zero.
 
     Examples
     --------

@@ -61,7 +61,7 @@ class GrowingSpheres:
 
 @dataclass(frozen=True, eq=False)
 class Shells:
-    """`GrowingSpheres` of a decision; a case's samples do not hang on the cases beside it."""
+    """`GrowingSpheres` of a decision; a case's samples do not depend on the cases beside it."""
 
     settings: GrowingSpheres
     score: Score

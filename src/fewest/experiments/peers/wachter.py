@@ -1,6 +1,6 @@
 """Wachter, Mittelstadt and Russell (2017): a loss of the score plus a distance, the loss weighted up until it wins.
 
-The distance is the sum over coordinates of the change in median absolute deviations. Its corner at nought is what makes
+The distance is the sum over coordinates of the change in median absolute deviations. Its corner at zero is what makes
 few features move, so it is stepped over exactly (proximal gradient) and not by a sub-gradient, which would leave every
 number a little off.
 """

@@ -31,5 +31,5 @@ def _fitted(session: Any) -> Any:
         )  # the paper's
     if not hasattr(wanted, "fit"):
         raise UsageError(f"booster is a {type(wanted).__name__}", do="pass a booster such as XGBClassifier()")
-    # Some boosters want labels of nought and one; the head scores the positive class either way.
+    # Some boosters want labels of zero and one; the head scores the positive class either way.
     return clone(wanted).fit(session.Z, (session.labels == session.positive).astype(np.int64))

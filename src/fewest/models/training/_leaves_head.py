@@ -190,7 +190,7 @@ def check_readable(booster: Any, structure: Any) -> Ensemble:
     ----------
     booster : fitted classifier
     structure : Structure or Opaque
-        What `fewest.engine.structure.read` said of it.
+        What `fewest.engine.structure.read` reported.
 
     Examples
     --------

@@ -61,7 +61,7 @@ def anchored(aligned: Any, logits: Any) -> Any:
 
     A model that decides against nobody needs no explanations: the plain loss rewards that, and accuracy pays. Here
     the mean score of a batch is left to the cross-entropy alone: values are unchanged, their gradient with respect
-    to it is nought.
+    to it is zero.
 
     Parameters
     ----------

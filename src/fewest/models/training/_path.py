@@ -19,7 +19,7 @@ from fewest.references import References
 
 
 class Stop(NamedTuple):
-    """Where on a path a model was taken: the weights of the last phase, nought for the warm-up.
+    """Where on a path a model was taken: the weights of the last phase, zero for the warm-up.
 
     Examples
     --------

@@ -56,5 +56,5 @@ class Diary:
 
 
 def _words(epoch: Epoch, sev: float) -> str:
-    told = "" if math.isnan(sev) else f"  mean SEV about {sev:.2f}"
-    return f"{epoch.phase}  loss {epoch.loss:.4f}  accuracy {epoch.accuracy:.3f}{told}"
+    shown = "" if math.isnan(sev) else f"  mean SEV about {sev:.2f}"
+    return f"{epoch.phase}  loss {epoch.loss:.4f}  accuracy {epoch.accuracy:.3f}{shown}"

@@ -46,7 +46,7 @@ class AllOptTerm:
         self.unturned = 0.0
 
     def start_epoch(self, epoch: int) -> None:
-        """Look at the references again where they hang on the model, and count queries anew."""
+        """Look at the references again where they depend on the model, and count queries anew."""
         self.targets = self.refresh(epoch) or self.targets
         self.queries, self.unturned = 0, 0.0
 
@@ -56,7 +56,7 @@ class AllOptTerm:
         return float("nan") if self.queries == 0 else 1.0 + float(self.unturned) / self.queries
 
     def __call__(self, head: Head, batch: Batch) -> Any:
-        """Value on a batch; nought where nothing in it is decided positive."""
+        """Value on a batch; zero where nothing in it is decided positive."""
         weights = self.weights
         loss = batch.logits.new_zeros(())
         found = (batch.logits.detach() >= 0).nonzero()[:, 0]

@@ -62,7 +62,7 @@ class AllOptClassifier(TrainedClassifier):
     learning_rate : float, optional
         Adam's step. Default: 0.02, 0.001 and 0.01 by model.
     schedule : str
-        ``constant``, or ``cosine``: the step falls to nought over each phase.
+        ``constant``, or ``cosine``: the step falls to zero over each phase.
     l2 : float
         Weight decay; for ``boosted`` towards the booster's own leaf values.
     patience : int, optional
@@ -70,7 +70,7 @@ class AllOptClassifier(TrainedClassifier):
     validation_fraction : float
         Share of rows held out for that.
     refresh : int
-        References that hang on the model are made anew after so many epochs.
+        References that depend on the model are made anew after so many epochs.
     queries_per_step : int, optional
         At most so many queries of a batch are aligned. Default: all.
     positive : label, optional

@@ -163,13 +163,13 @@ def _decisions(before: Any, after: Any, positive: Any) -> tuple[Decision, Decisi
     """Both models as decisions about the same class."""
     known = [model.positive if isinstance(model, Decision) else getattr(model, "positive_", None)
              for model in (before, after)]  # fmt: skip
-    told = [label for label in (positive, *known) if label is not None]
-    if any(label != told[0] for label in told):
+    given = [label for label in (positive, *known) if label is not None]
+    if any(label != given[0] for label in given):
         raise UsageError(
-            f"the models are not about the same class: {', '.join(map(str, told))}",
+            f"the models are not about the same class: {', '.join(map(str, given))}",
             do="pass models, Decisions and positive= that are",
         )
-    wanted = told[0] if told else None
+    wanted = given[0] if given else None
     first, second = (m if isinstance(m, Decision) else Decision(m, positive=wanted) for m in (before, after))
     if first.positive is None or first.positive != second.positive:
         raise UsageError("the class being explained is not known", do="pass Decisions with positive=")

@@ -33,7 +33,7 @@ class AllOptSearchCV(TableClassifier):
     estimator : AllOptClassifier
         Everything but ``c1`` is taken from it; ``epochs`` is the length of each phase.
     c1 : sequence of float
-        Weights of the SEV loss, taken in rising order. The warm-up itself is a stop too, with ``c1`` nought.
+        Weights of the SEV loss, taken in rising order. The warm-up itself is a stop too, with ``c1`` zero.
     c2 : sequence of float, optional
         Weights of the loss of positive references, one branch of the path for each. Default: the estimator's.
     tolerance : float
@@ -63,7 +63,7 @@ class AllOptSearchCV(TableClassifier):
     best_estimator_ : AllOptClassifier
         Fitted, ``c1`` and ``c2`` those of the last phase. Fitting a clone of it skips the phases before.
     best_c1_, best_c2_ : float
-        The chosen stop; both nought where that is the warm-up.
+        The chosen stop; both zero where that is the warm-up.
     start_ : Pipeline
         Where the path that was walked on all rows began: the model after the warm-up.
     baseline_ : dict or None

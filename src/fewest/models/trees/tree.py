@@ -1,7 +1,7 @@
 """One neutral tree behind every library's trees: binary tests on ORIGINAL features, laid out as plain arrays.
 
 A test is `value <= threshold` on a number or `level in a set` on anything else, in raw units, whatever encoding the
-library's own tree was fitted on. Everything that is said of a tree (SEV-T, drawings, boxes) is said of this one.
+library's own tree was fitted on. Everything that is shown for a tree (SEV-T, drawings, boxes) is shown for this one.
 """
 
 from __future__ import annotations

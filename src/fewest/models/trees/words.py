@@ -122,7 +122,7 @@ def _ways(
 def _paired(
     above: dict[tuple[float, float], int], below: dict[tuple[float, float], int]
 ) -> list[tuple[float, float, float, int, int]]:
-    """Ways upwards and downwards across the same edge, side by side: a case takes one or the other."""
+    """Ways up and down across the same edge, side by side: a case takes one or the other."""
     out = []
     for edge in sorted({edge for edge, _ in above} | {edge for edge, _ in below}):
         ups = [(value, mask) for (at, value), mask in above.items() if at == edge]

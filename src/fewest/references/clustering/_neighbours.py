@@ -17,7 +17,7 @@ LANDMARKS = 256
 def interpolate(points: Singles, landmarks: Singles, values: Floats, k: int) -> Floats:
     """Mean of the k nearest landmarks' values, weighted by inverse squared distance; a landmark's own value on it.
 
-    Distances are summed over dimensions in order and landmarks are visited in order, so nothing hangs on the blocks.
+    Distances are summed over dimensions in order and landmarks are visited in order, so nothing depends on the blocks.
     Single precision decides which landmarks are near: twice as fast, and far finer than the rule itself.
 
     Parameters

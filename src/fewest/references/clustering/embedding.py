@@ -1,7 +1,8 @@
 """Maps of encoded rows into few dimensions, each with a fixed rule for rows that were not there when it was fitted.
 
-PaCMAP's own rule for new rows moves the rows it was fitted on and hangs on the rows beside them; here it is distilled:
-a new row lies at the weighted mean of its nearest training rows' places. docs/methods/clusters.md has the figures.
+PaCMAP's own rule for new rows moves the rows it was fitted on and depends on the rows beside them; here it is
+distilled: a new row lies at the weighted mean of its nearest training rows' places. docs/methods/clusters.md has the
+figures.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ class Fitted(Protocol):
         ...
 
     def transform(self, Z: Floats) -> Floats:
-        """Places of rows, (n, dimensions); each row's hangs on that row alone, to the last bit."""
+        """Places of rows, (n, dimensions); each row's depends on that row alone, to the last bit."""
         ...
 
 

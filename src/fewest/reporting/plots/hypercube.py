@@ -18,7 +18,7 @@ from fewest.reporting.plots._display import Display
 from fewest.results.explanations import Explanations
 
 MOST = 5  # 32 vertices; more cannot be read
-LINE = 60  # signs
+LINE = 60  # characters
 KINDS = (("decided against", "0.45", "s"), ("accepted", "white", "o"))
 
 

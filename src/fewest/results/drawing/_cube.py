@@ -81,9 +81,9 @@ def cube(
     folded : bool
         Whether the table waits for a click.
     words : pair of str
-        What is said of a corner that does not turn the decision, and of one that does.
+        What is shown for a corner that does not turn the decision, and of one that does.
     bottom : str
-        What is said of the empty set.
+        What is shown for the empty set.
 
     Examples
     --------

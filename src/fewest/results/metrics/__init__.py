@@ -1,4 +1,4 @@
-"""Figures of explanations: how few features, how close, how usual, how stable, and for whom."""
+"""Figures of explanations: how few features, how close, how usual, how stable, and for which people."""
 
 from fewest.results.metrics._closeness import Closeness, closeness
 from fewest.results.metrics._likelihood import Likelihood, likelihood

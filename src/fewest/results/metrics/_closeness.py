@@ -1,4 +1,4 @@
-"""How far explanations are from their cases. Cases that change no number count, with distance nought (rule 11).
+"""How far explanations are from their cases. Cases that change no number count, with distance zero (rule 11).
 
 The paper's figures leave such cases out, and are means under one heading and medians under the other; both are given
 here, over the same cases.

@@ -46,12 +46,12 @@ def check_alternatives(claims: Claims, scorer: Scorer, report: Report) -> None:
 
 def _told(claims: Claims, owner: npt.NDArray[np.int64], sets: Sequence[Any]) -> pd.DataFrame:
     """The values each set leads to: those it brings along (of a leaf, of another reference), else the row's own."""
-    told = np.array([isinstance(names, dict) for names in sets])
+    stated = np.array([isinstance(names, dict) for names in sets])
     brought = [names if isinstance(names, dict) else {} for names in sets]
     rows = entered(claims.schema, claims.frame.iloc[owner], brought)
-    if told.all():
+    if stated.all():
         return rows
-    own = np.broadcast_to(~told[:, None], (len(sets), len(claims.schema)))
+    own = np.broadcast_to(~stated[:, None], (len(sets), len(claims.schema)))
     return replaced(claims.schema, rows, claims.beside.iloc[owner], own)
 
 

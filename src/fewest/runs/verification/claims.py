@@ -97,7 +97,7 @@ class Claims:
         """Rows that ended in one of these ways."""
         return np.asarray(self.table["status"].isin(statuses))
 
-    def told(self, column: str) -> Floats:
+    def stated(self, column: str) -> Floats:
         """A column of figures."""
         return np.asarray(self.table[column].to_numpy(dtype=float, na_value=np.nan))
 
@@ -122,8 +122,8 @@ class Claims:
     def beside(self) -> pd.DataFrame:
         """The reference's row beside each case; towards a leaf, the case as it is told to enter it."""
         if self.goals.leaves:
-            told = zip(self.table["features"], self.table["to"], strict=True)
-            return entered(self.schema, self.frame, [dict(zip(*pair, strict=True)) for pair in told])
+            stated = zip(self.table["features"], self.table["to"], strict=True)
+            return entered(self.schema, self.frame, [dict(zip(*pair, strict=True)) for pair in stated])
         return self.goals.frame.iloc[self.reference]
 
     @cached_property
@@ -145,8 +145,8 @@ class Claims:
         rows = self.rows
         report.rows_wrong(rows, rows != self.frame.index.to_numpy(), "its number is not its place in the data")
         hashes = row_hashes(self.schema, self.frame)
-        told = self.table["hash"].to_numpy(dtype=np.uint64)
-        report.rows_wrong(rows, told != hashes, "the data have another row in this place (its hash differs)")
+        stated = self.table["hash"].to_numpy(dtype=np.uint64)
+        report.rows_wrong(rows, stated != hashes, "the data have another row in this place (its hash differs)")
         report.rows_wrong(rows, ~self.is_(*STATUSES), "its status is no known word")
         order = {name: j for j, name in enumerate(self.schema.names)}
         sets = self.table["features"]
@@ -160,7 +160,7 @@ class Claims:
         """SEV, cost, bound and proof agree with the status and with each other."""
         size, cost = self.moved.sum(axis=1), self.moved @ self.rules.weights
         explained, none = self.is_("EXPLAINED"), self.is_("ALREADY_NEGATIVE", "UNREACHABLE")
-        sev, told, lower = self.told("sev"), self.told("cost"), self.told("lower_bound")
+        sev, stated, lower = self.stated("sev"), self.stated("cost"), self.stated("lower_bound")
         proved = self.table["proved"].to_numpy(dtype=bool)
         near = FAR * np.maximum(1.0, cost)
 
@@ -170,16 +170,16 @@ class Claims:
         wrong(explained & ((sev != size) | (size == 0)), "its SEV is not the size of its set")
         wrong(~explained & ~np.isnan(sev), "it has a SEV, but is not explained")
         wrong(none & (size > 0), "it has a set, but its status says there is none")
-        wrong(explained & ~(np.abs(told - cost) <= near), "its cost is not that of its set")
+        wrong(explained & ~(np.abs(stated - cost) <= near), "its cost is not that of its set")
         wrong(explained & ~(np.abs(lower - cost) <= near), "its lower bound does not meet its cost")
         wrong(explained & ~proved, "it is explained, but not proved")
         wrong(self.is_("BUDGET") & ((lower > cost + near) & (size > 0)), "its lower bound is above its cost")
         wrong(self.is_("ALREADY_NEGATIVE") & (lower != 0), "its lower bound is not 0")
         wrong(self.is_("UNREACHABLE") & ~(lower > min(self.rules.most, 1e300)), "its lower bound leaves sets open")
-        wrong(~(self.told("nodes") >= 0), "its nodes are not a count")
+        wrong(~(self.stated("nodes") >= 0), "its nodes are not a count")
         turned = size > 0
         for column in ("score_after", "margin", "l_inf"):
-            wrong(turned != ~np.isnan(self.told(column)), f"its {column} is told though it has no answer, or lacks")
+            wrong(turned != ~np.isnan(self.stated(column)), f"its {column} is told though it has no answer, or lacks")
 
     def _values(self, report: Report) -> None:
         """What is shown is the case's value and the reference's, and they differ."""
@@ -196,8 +196,8 @@ class Claims:
             bad = np.array([a != b for a, b in zip(shown, known, strict=True)], dtype=bool)
             wrong = np.zeros(len(sizes), dtype=bool)
             wrong[owner[bad]] = True
-            whom = "reference" if (column == "to") != self.plus else "case"
-            report.rows_wrong(self.rows, wrong, f'a value in "{column}" is not the {whom}\'s')
+            side = "reference" if (column == "to") != self.plus else "case"
+            report.rows_wrong(self.rows, wrong, f'a value in "{column}" is not the {side}\'s')
 
     def _allowed(self, report: Report) -> None:
         permitted = self.rules.permitted(self.frame, self.beside)
@@ -207,8 +207,8 @@ class Claims:
         far = steps(self.schema, self.frame, self.beside)
         numeric = np.array([feature.is_numeric for feature in self.schema.features])
         l_inf = np.where(self.moved & numeric, far, 0.0).max(axis=1)
-        told = self.told("l_inf")
-        report.rows_wrong(self.rows, turned & ~(np.abs(told - l_inf) <= FAR * (1 + l_inf)), "its l_inf is another")
+        stated = self.stated("l_inf")
+        report.rows_wrong(self.rows, turned & ~(np.abs(stated - l_inf) <= FAR * (1 + l_inf)), "its l_inf is another")
 
     def _assigned(self, report: Report) -> None:
         """Each case is compared with the reference that is nearest to it, where the run says so."""
@@ -235,7 +235,7 @@ class Claims:
         """The model's own scores, before and after."""
         cut, rows = scorer.decision.cut, self.rows
         before = scorer.score(self.frame)
-        report.rows_wrong(rows, ~scorer.same(self.told("score"), before), "the model's score of it is another")
+        report.rows_wrong(rows, ~scorer.same(self.stated("score"), before), "the model's score of it is another")
         negative = self.is_("ALREADY_NEGATIVE")
         report.rows_wrong(rows, (before < cut) != negative, "the model's decision on it is another")
         turned = np.flatnonzero(self.moved.any(axis=1))
@@ -245,10 +245,10 @@ class Claims:
         after = scorer.score(replaced(self.schema, start.iloc[turned], goal.iloc[turned], self.moved[turned]))
         flips = after >= cut if self.plus else after < cut
         report.rows_wrong(rows[turned], ~flips, "its answer does not turn the model")
-        told = self.told("score_after")[turned]
-        report.rows_wrong(rows[turned], ~scorer.same(told, after), "the model's score after the change is another")
-        margin = (told - cut) if self.plus else (cut - told)
-        wrong = ~(np.abs(self.told("margin")[turned] - margin) <= FAR * np.maximum(1.0, np.abs(margin)))
+        stated = self.stated("score_after")[turned]
+        report.rows_wrong(rows[turned], ~scorer.same(stated, after), "the model's score after the change is another")
+        margin = (stated - cut) if self.plus else (cut - stated)
+        wrong = ~(np.abs(self.stated("margin")[turned] - margin) <= FAR * np.maximum(1.0, np.abs(margin)))
         report.rows_wrong(rows[turned], wrong, "its margin is not the way from the threshold")
 
 

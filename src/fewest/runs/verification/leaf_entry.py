@@ -28,8 +28,8 @@ def entered(schema: Schema, frame: pd.DataFrame, values: Sequence[Mapping[str, A
     """
     out = {column: frame[column].astype(object).to_numpy(copy=True) for column in schema.columns}
     features = {feature.name: feature for feature in schema.features}
-    for row, told in enumerate(values):
-        for name, value in told.items():
+    for row, stated in enumerate(values):
+        for name, value in stated.items():
             for column, cell in _cells(features[name], value):
                 out[column][row] = cell
     return schema.conform(pd.DataFrame(out, index=frame.index).infer_objects(), unseen="allow")

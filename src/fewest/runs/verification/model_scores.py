@@ -46,9 +46,9 @@ class Scorer:
             scores[row] = self.decision.score(frame.iloc[[row]])[0]
         return scores
 
-    def same(self, told: Floats, scored: Floats) -> Bools:
+    def same(self, stated: Floats, scored: Floats) -> Bools:
         """Whether told scores are those of the model."""
-        return np.abs(told - scored) <= self.tolerance * np.maximum(1.0, np.abs(scored))
+        return np.abs(stated - scored) <= self.tolerance * np.maximum(1.0, np.abs(scored))
 
 
 def replaced(schema: Schema, start: pd.DataFrame, goal: pd.DataFrame, moved: Bools) -> pd.DataFrame:

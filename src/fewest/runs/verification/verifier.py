@@ -152,7 +152,7 @@ class RunVerifier:
 
     def _minimal(self, claims: Claims) -> None:
         """Proofs again: all cheap ones, and a draw of the others."""
-        below = np.where(claims.is_("EXPLAINED"), claims.told("cost"), claims.told("lower_bound"))
+        below = np.where(claims.is_("EXPLAINED"), claims.stated("cost"), claims.stated("lower_bound"))
         below = np.where(claims.is_("UNREACHABLE"), np.inf, below)
         claimed = claims.is_("EXPLAINED", "UNREACHABLE", "BUDGET", "NOT_CREDIBLE")
         if self.settings["credibility"] is not None or self.goals.leaves:
@@ -187,7 +187,7 @@ class RunVerifier:
         return rows[~done]
 
     def _draw(self, claims: Claims, rows: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-        """Some of these rows; the draw hangs on the seed and the row numbers alone."""
+        """Some of these rows; the draw depends on the seed and the row numbers alone."""
         wanted = -(-self.sample * len(claims.table) // max(1, self.run.rows))
         with np.errstate(over="ignore"):
             ticket = (claims.rows[rows].astype(np.uint64) + np.uint64(1 + self.random_state)) * np.uint64(

@@ -15,7 +15,7 @@ from fewest.tables.wording import cell
 
 HEADINGS = ("Feature", "This case", "Typical accepted case", "Would have turned it")
 HEADINGS_PLUS = ("Feature", "This case", "Typical accepted case", "Would have brought it about")
-# Rules under which a subset of an allowed set may be none itself: there the cube cannot be told from the proof.
+# Rules under which a subset of an allowed set may be none itself: there the cube cannot be told apart from the proof.
 BETWEEN_FEATURES = ("Linked", "Implies")
 
 

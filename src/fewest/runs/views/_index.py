@@ -108,7 +108,7 @@ class Index:
         """Rows in the order of a figure, in that of the table among equals; ``-`` before it turns the order round."""
         name, down = by.removeprefix("-"), by.startswith("-")
         if name not in SORTS:
-            raise UsageError(f'there is no order "{by}"', do=f"choose from {', '.join(SORTS)}, with - for downwards")
+            raise UsageError(f'there is no order "{by}"', do=f"choose from {', '.join(SORTS)}, with - for descending")
         column = {"closeness": "l_inf", "density": "log_density"}.get(name, name)
         figures = self.table[column].to_numpy(dtype=float, na_value=np.nan)[rows]
         # What is not known comes last, whichever way round.

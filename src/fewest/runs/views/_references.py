@@ -1,4 +1,4 @@
-"""The references of a run as people look at them: values, whom they stand for, who signed them."""
+"""The references of a run as people look at them: values, who they stand for, who signed them."""
 
 from __future__ import annotations
 

@@ -82,7 +82,7 @@ class RunView:
     @property
     def about(self) -> dict[str, Any]:
         """Names of the outcomes, and what else sentences need."""
-        return self.run.told.about
+        return self.run.context.about
 
     @property
     def settings(self) -> dict[str, Any]:
@@ -226,7 +226,7 @@ class RunView:
         ----------
         wanted : Filter, optional
         sort : str
-            One of `SORTS`; with ``-`` before it downwards.
+            One of `SORTS`; with ``-`` before it descending.
         page : int
             From 1 on; an empty list beyond the last.
         size : int
@@ -297,7 +297,7 @@ class RunView:
         return self._groups[column]
 
     def warnings(self) -> list[str]:
-        """What should not be overlooked before anything is concluded."""
+        """Warnings to read before anything is concluded."""
         used = {name: int(count) for name, count in self.run.manifest["features"].items() if self.protected.get(name)}
         return [
             *often(self.feature_bars().bars, self.explained),

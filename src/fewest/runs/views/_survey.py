@@ -52,7 +52,7 @@ class Survey:
         tables : iterable of frames
             The parts, with `COLUMNS`.
         random_state : int
-            Of the draw, which hangs on it and on the row numbers alone: not on how the table was cut.
+            Of the draw, which depends on it and on the row numbers alone: not on how the table was cut.
         """
         drawn = hardest = pd.DataFrame()
         open_ends: list[int] = []
@@ -114,7 +114,7 @@ def _columns(values: Sequence[Any], feature: Feature, schema: Schema) -> pd.Data
 
 
 def tickets(rows: npt.NDArray[np.int64], random_state: int) -> npt.NDArray[np.uint64]:
-    """A number for each row that looks random and hangs on the row and the seed alone.
+    """A number for each row that looks random and depends on the row and the seed alone.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""What should not be overlooked in a run, in sentences."""
+"""Warnings about a run, in sentences."""
 
 from __future__ import annotations
 
