@@ -26,7 +26,7 @@ Y = (X["a"] + X["b"] - X["c"] * X["d"] + 0.3 * RANDOM.normal(size=300) > 0.3).as
 def ready(model: Any = None, **options: Any) -> fw.Explainer:
     decision = fw.Decision(model or LogisticRegression().fit(X, Y))
     refs = fw.references.single(decision, X, Y, on_positive="allow")
-    return fw.Explainer(decision, refs, **{"threads": 1, **options})
+    return fw.Explainer(decision, refs, **{"n_jobs": 1, **options})
 
 
 def test_the_table_has_the_promised_columns() -> None:

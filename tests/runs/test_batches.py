@@ -11,6 +11,7 @@ import pandas as pd
 import pytest
 
 import fewest as fw
+from fewest.engine.model_reading import ModelReader
 from fewest.errors import DataError, FewestWarning, MissingExtraError, ModelError, UsageError
 from fewest.runs import batches as batches_module
 from fewest.runs import explain_files
@@ -115,14 +116,14 @@ def test_the_inside_is_looked_at_once_and_on_the_same_rows_for_any_cut(
     subject: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     seen: list[pd.DataFrame] = []
-    look: Callable[..., Any] = fw.Explainer.look_inside
+    look: Callable[..., Any] = ModelReader.look
 
-    def watched(self: fw.Explainer, cases: Any) -> Any:
-        if self._inside is None:
-            seen.append(self.schema.conform(cases))
+    def watched(self: ModelReader, cases: pd.DataFrame) -> Any:
+        if self.reading is None:
+            seen.append(cases)
         return look(self, cases)
 
-    monkeypatch.setattr(fw.Explainer, "look_inside", watched)
+    monkeypatch.setattr(ModelReader, "look", watched)
     for sizes in ([700], [1, 5], [60]):
         explained(cut(subject.cases[:90], sizes), subject.explainer, chunk_rows=30)
     assert len(seen) == 3
@@ -250,4 +251,4 @@ def test_chunks_hold_every_row_once_and_in_order() -> None:
 def test_an_answering_explainer_is_another_than_the_one_it_was_made_of(subject: Any) -> None:
     answering = Answering.ready(subject.explainer, subject.cases[:48])
     assert answering.explainer is not subject.explainer
-    assert answering.explainer._inside is not None
+    assert answering.explainer.reader.reading is not None

@@ -11,10 +11,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from fewest.engine.cubes import DEFAULT_NODES, DEFAULT_OWN_NODES
 from fewest.engine.model_reading import ModelReading
 from fewest.engine.structure import Ensemble
 from fewest.errors import DataError, FewestError, UsageError
-from fewest.explainer import DEFAULT_NODES, DEFAULT_OWN_NODES, Explainer
+from fewest.explainer import Explainer
 from fewest.models.trees import Tree, read
 from fewest.models.trees.file import as_dict
 from fewest.references import Leaves, References
