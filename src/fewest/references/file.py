@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from fewest.errors import DataError, UsageError
+from fewest.errors import DataError, FewestError, UsageError
 from fewest.references.signatures import Clock, Signature, fingerprint, sign, utc_now
 from fewest.references.spread import Spread
 from fewest.tables.files import write_text
@@ -150,6 +150,8 @@ def read_saved(path: str | Path) -> Saved:
         if content.get("format") not in READABLE:
             raise DataError(f"{path.name} is not a references file of format 1 or 2", do="save it again")
         return from_dict(content)
+    except FewestError:
+        raise
     except (ValueError, KeyError, TypeError, AttributeError, IndexError) as error:
         raise DataError(f"{path.name} is not a references file ({error})", do="save the references again") from error
 

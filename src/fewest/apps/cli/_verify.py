@@ -11,7 +11,7 @@ from fewest.apps.cli._models import load_model
 from fewest.apps.cli._sources import class_of
 from fewest.apps.cli._text import clean
 from fewest.decision import Decision
-from fewest.errors import DataError, VerificationError
+from fewest.errors import ModelError, UsageError, VerificationError
 from fewest.runs import Run, verify
 from fewest.runs.run import MANIFEST
 from fewest.runs.verification import Report
@@ -26,7 +26,9 @@ def run(
     try:
         settings = dict(Run.open(folder).manifest["settings"])
         decision = decision_of(fitted, settings)
-    except (DataError, KeyError, TypeError, ValueError) as error:
+    except (UsageError, ModelError):
+        raise
+    except (KeyError, TypeError, ValueError) as error:
         if not (folder / MANIFEST).is_file():
             raise
         report = Report(problems=[f"{MANIFEST} cannot be read: {str(error).splitlines()[0]}"])

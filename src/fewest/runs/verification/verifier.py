@@ -88,6 +88,8 @@ def verify(
         check_model(opened, None if model_file is None else Path(model_file), report)
         check_sums(opened, report)
         RunVerifier(opened, decision, cheap, sample, random_state, report).parts(paths)
+    except FewestError:
+        raise
     except (KeyError, TypeError, AttributeError, ValueError, OSError) as error:
         report.add(f"the folder cannot be understood: {type(error).__name__}: {error}")
     return report
