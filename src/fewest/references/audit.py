@@ -17,7 +17,7 @@ from fewest.tables.schema import Feature, Schema
 
 FEATURE_COLUMNS = ("reference", "feature", "value", "low", "high", "nearest", "possible", "note")
 REFERENCE_COLUMNS = (
-    "name", "people", "score", "accepted", "log_density", "density_quantile", "signed", "signature", "twin_of", "note",
+    "name", "people", "score", "accepted", "log_density", "density_quantile", "signed", "signature", "flexible_of", "note",
 )  # fmt: skip
 
 
@@ -64,9 +64,9 @@ class People:
         ranges = tuple(middle_range(schema, group) if len(group) else {} for group in groups)
         return cls(ranges, tuple(len(group) for group in groups), nearest.reset_index(drop=True))
 
-    def with_twins(self, twin_of: Sequence[int]) -> People:
+    def with_twins(self, flexible_of: Sequence[int]) -> People:
         """The same, where a flexible twin stands for the people of the reference it was moved from."""
-        own = [number if original < 0 else original for number, original in enumerate(twin_of)]
+        own = [number if original < 0 else original for number, original in enumerate(flexible_of)]
         if not own:
             return self
         return People(tuple(self.ranges[k] for k in own), tuple(self.counts[k] for k in own), self.nearest)
@@ -81,7 +81,7 @@ class Audit:
     references : DataFrame
         One row per reference: ``name``, ``people`` it stands for (-1: not known), ``score``, ``accepted``,
         ``log_density`` and ``density_quantile`` (its rank among the accepted cases, 0 to 1), ``signed``, ``signature``,
-        ``twin_of`` (the reference a flexible one was moved from, empty for others) and ``note``.
+        ``flexible_of`` (the reference a flexible one was moved from, empty for others) and ``note``.
     table : DataFrame
         One row per reference and feature: ``reference``, ``feature``, ``value``, ``low`` and ``high`` (10 % and 90 %
         quantile of its people), ``nearest`` (the value of the nearest real row, where training rows were given),
@@ -173,7 +173,7 @@ def _reference_row(saved: Saved, number: int, people: int, cut: float, dense: tu
     ]
     signed = signature is not None and not broken
     note = "; ".join(part for part in notes if part)
-    twin = saved.names[saved.twin_of[number]] if saved.twin_of and saved.twin_of[number] >= 0 else ""
+    twin = saved.names[saved.flexible_of[number]] if saved.flexible_of and saved.flexible_of[number] >= 0 else ""
     return saved.names[number], people, score, accepted, *dense, signed, state, twin, note
 
 

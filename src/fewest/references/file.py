@@ -48,7 +48,7 @@ class Saved:
     assignment : str
     provenance : mapping
     spread : Spread
-    twin_of : tuple of int
+    flexible_of : tuple of int
         For each reference the one it is the flexible twin of, -1 for none; empty where there are no twins.
     signatures : tuple of Signature or None
         As they stand in the file, whether they hold or not.
@@ -63,7 +63,7 @@ class Saved:
     assignment: str = "features"
     provenance: Mapping[str, Any] = field(default_factory=dict)
     spread: Spread = field(default_factory=Spread)
-    twin_of: tuple[int, ...] = ()
+    flexible_of: tuple[int, ...] = ()
     signatures: tuple[Signature | None, ...] = ()
 
     def __len__(self) -> int:
@@ -104,7 +104,7 @@ class Saved:
 
     def _entry(self, number: int) -> dict[str, Any]:
         """One reference; what is not known of it is left out."""
-        score, twin_of = self.score[number], self.twin_of[number] if self.twin_of else -1
+        score, flexible_of = self.score[number], self.flexible_of[number] if self.flexible_of else -1
         signature = self.signatures[number] if self.signatures else None
         entry: dict[str, Any] = {
             "name": self.names[number],
@@ -114,8 +114,8 @@ class Saved:
         }
         if self.schema is not None and np.isfinite(score):
             entry["scored"] = fingerprint(self.names[number], self.values[number], self.schema)
-        if twin_of >= 0:
-            entry["twin_of"] = self.names[twin_of]
+        if flexible_of >= 0:
+            entry["twin_of"] = self.names[flexible_of]
         if self.spread.ranges and self.spread.ranges[number]:
             entry["ranges"] = {column: list(ends) for column, ends in self.spread.ranges[number].items()}
         if signature is not None:
@@ -197,7 +197,7 @@ def from_dict(content: Mapping[str, Any]) -> Saved:
         assignment=str(content.get("assignment")),
         provenance=dict(content.get("provenance") or {}),
         spread=_spread(content, entries),
-        twin_of=_twins(entries, names),
+        flexible_of=_twins(entries, names),
         signatures=tuple(None if signature is None else Signature.from_dict(signature) for signature in signatures),
     )
 

@@ -132,7 +132,7 @@ def _from_file(
     if saved.assignment == "embedding":
         provenance["note"] = "saved with assignment by embedding, which a file does not hold"
     return replace(
-        refs, provenance=provenance, spread=saved.spread, twin_of=saved.twin_of, signatures=_valid_signatures(saved)
+        refs, provenance=provenance, spread=saved.spread, flexible_of=saved.flexible_of, signatures=_valid_signatures(saved)
     )
 
 

@@ -118,7 +118,7 @@ def as_text(found: Audit) -> str:
         parts.append(f"\n{row['name']}: {facts(row)}; {row['signature']}")
         shown = [
             (line.feature + (" (moved)" if line.moved else ""), line.value, line.people, line.note)
-            for line in lines(found, row["name"], row["twin_of"])
+            for line in lines(found, row["name"], row["flexible_of"])
         ]
         parts += _columns([("feature", "value", "10 to 90 %", "note"), *shown])
     flags = found.flags()

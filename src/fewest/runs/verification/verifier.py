@@ -109,9 +109,9 @@ class RunVerifier:
         content = run.references()
         names, frame = read_references(content)
         twins = [entry.get("twin_of") for entry in content["references"]]
-        twin_of = np.array([-1 if name is None else names.index(name) for name in twins], dtype=np.int64)
+        flexible_of = np.array([-1 if name is None else names.index(name) for name in twins], dtype=np.int64)
         leaves = content.get("provenance", {}).get("kind") == "leaves"
-        self.goals = Goals(names, frame, twin_of, str(self.settings["assignment"]), leaves)
+        self.goals = Goals(names, frame, flexible_of, str(self.settings["assignment"]), leaves)
         if abs(decision.cut - float(self.settings["threshold"])) > 0:
             report.add(f"the threshold is {decision.cut:g}, the run's is {self.settings['threshold']:g}")
 
