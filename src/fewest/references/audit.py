@@ -14,10 +14,12 @@ from fewest.references.file import Saved
 from fewest.references.spread import FEW, Floats, Range, middle_range
 from fewest.tables.closeness import feature_distances
 from fewest.tables.schema import Feature, Schema
+from fewest.tables.values import value_of
 
 FEATURE_COLUMNS = ("reference", "feature", "value", "low", "high", "nearest", "possible", "note")
 REFERENCE_COLUMNS = (
-    "name", "people", "score", "accepted", "log_density", "density_quantile", "signed", "signature", "flexible_of", "note",
+    "name", "people", "score", "accepted", "log_density", "density_quantile", "signed", "signature", "flexible_of",
+    "note",
 )  # fmt: skip
 
 
@@ -188,22 +190,6 @@ def _feature_row(
         note = "outside the middle 80 % of its people"
     real = None if nearest is None else value_of(feature, nearest)
     return name, feature.name, value, low, high, real, not problem, note
-
-
-def value_of(feature: Feature, values: Mapping[str, Any] | pd.Series[Any]) -> Any:
-    """A feature's value: the level of a one-hot group, the parts of any other group.
-
-    Examples
-    --------
-    >>> value_of(Feature("job", "indicators", ("none", "clerk")), {"none": 0, "clerk": 1})
-    'clerk'
-    """
-    if feature.kind == "indicators":
-        return next((column for column in feature.columns if values.get(column) == 1), None)
-    if len(feature.columns) > 1:
-        return {column: values.get(column) for column in feature.columns}
-    value = values.get(feature.columns[0])
-    return None if value is None or pd.isna(value) else value.item() if isinstance(value, np.generic) else value
 
 
 def impossible(feature: Feature, values: Mapping[str, Any]) -> str:

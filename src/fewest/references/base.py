@@ -347,7 +347,7 @@ def _with_twins(plain: References, moved: pd.DataFrame, flexibility: Flexibility
     )
 
 
-def build(
+def scored(
     decision: Decision,
     schema: Schema,
     rows: Sequence[Mapping[str, Any]],

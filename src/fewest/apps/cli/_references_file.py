@@ -8,20 +8,17 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import pandas as pd
-
 from fewest.apps.cli._references_build import check_place
 from fewest.apps.cli._text import clean
 from fewest.errors import FewestWarning
-from fewest.references.audit import Audit, audit, value_of
+from fewest.references import differences
+from fewest.references.audit import Audit, audit
 from fewest.references.file import Saved, read_saved
-from fewest.references.signatures import canonical
 from fewest.reporting import audit_html
 from fewest.reporting._audit import facts, lines, summary_sentence
 from fewest.results.explanation import show
 from fewest.tables.files import write_text
 from fewest.tables.saved_schema import plain
-from fewest.tables.schema import Schema
 
 
 def run_show(path: Path, html: Path | None, as_json: bool) -> int:
@@ -52,7 +49,7 @@ def run_sign(path: Path, by: str, note: str, only: tuple[str, ...]) -> int:
 
 def run_diff(first: Path, second: Path, as_json: bool) -> int:
     """Print what differs between two files; 1 if something does."""
-    changes = differences(read(first), read(second))
+    changes = changes_of(read(first), read(second))
     if as_json:
         print(json.dumps({"equal": not changes, "changes": changes}, indent=1, allow_nan=False))
     elif changes:
@@ -77,38 +74,18 @@ def read(path: Path) -> Saved:
     return saved
 
 
-def differences(first: Saved, second: Saved) -> list[dict[str, Any]]:
-    """What differs in the references of two files: those that only one has, and values; signatures do not count.
-
-    Examples
-    --------
-    >>> one = Saved(("r1",), ({"age": 35},), (-1,), (0.1,))
-    >>> two = Saved(("r1",), ({"age": 36},), (-1,), (0.1,))
-    >>> differences(one, two)
-    [{'reference': 'r1', 'feature': 'age', 'first': 35, 'second': 36}]
-    """
+def changes_of(first: Saved, second: Saved) -> list[dict[str, Any]]:
+    """What differs between two files, as plain values."""
     changes: list[dict[str, Any]] = []
     if first.assignment != second.assignment:
         changes.append({"feature": "assignment", "first": first.assignment, "second": second.assignment})
-    ours, theirs = (dict(zip(saved.names, saved.values, strict=True)) for saved in (first, second))
-    schema = first.schema or second.schema or Schema.infer(pd.DataFrame([*first.values, *second.values]))
-    for name in dict.fromkeys([*ours, *theirs]):
-        if name not in ours or name not in theirs:
-            changes.append({"reference": name, "only": "first" if name in ours else "second"})
-            continue
-        for feature in schema.features:
-            before, after = (canonical_value(feature, side[name]) for side in (ours, theirs))
-            if before != after:
-                changes.append({"reference": name, "feature": feature.name, "first": before, "second": after})
+    for found in differences(first, second):
+        if found.feature is None:
+            changes.append({"reference": found.reference, "only": "second" if found.before is None else "first"})
+        else:
+            values = {"first": found.before, "second": found.after}
+            changes.append({"reference": found.reference, "feature": found.feature.name, **values})
     return changes
-
-
-def canonical_value(feature: Any, values: Any) -> Any:
-    """A feature's value in the form that is compared and printed."""
-    value = value_of(feature, values)
-    if isinstance(value, dict):
-        return {column: canonical(part) for column, part in value.items()}
-    return canonical(value)
 
 
 def as_text(found: Audit) -> str:

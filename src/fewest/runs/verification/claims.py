@@ -226,7 +226,9 @@ class Claims:
                 for k in plain
             ]
         )
-        own = np.where(self.goals.flexible_of[self.reference] < 0, self.reference, self.goals.flexible_of[self.reference])
+        own = np.where(
+            self.goals.flexible_of[self.reference] < 0, self.reference, self.goals.flexible_of[self.reference]
+        )
         mine = total[np.arange(len(total)), own]
         best = total.min(axis=1)
         report.rows_wrong(self.rows, positive & (mine > best + FAR * (1 + best)), "another reference is nearer to it")
