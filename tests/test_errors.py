@@ -19,6 +19,10 @@ from fewest import credibility, references
 from fewest.apps.cli._files import read_table
 from fewest.errors import DataError, FewestError, ModelError, UsageError, check_count, check_number, check_word
 from fewest.experiments.peers import NICE
+from fewest.models.rashomon._process import run_backend
+from fewest.models.training import AllOptClassifier
+from fewest.models.training._recipes import recipe_of
+from fewest.models.training._settings import check_settings
 from fewest.models.trees.file import from_dict as tree_from_dict
 from fewest.references.file import read_saved
 from fewest.reporting.plots import ClusterMapDisplay, FeatureFrequencyDisplay, RegionDisplay
@@ -59,6 +63,10 @@ def _of(factory: Callable[..., Any], *given: Any) -> Callable[..., Any]:
     return lambda **options: factory(DECISION, X, Y, *given, **options)
 
 
+def _settings(estimator: Callable[..., Any]) -> Callable[..., Any]:
+    return lambda **options: check_settings(estimator(**options))
+
+
 WORDS: list[tuple[Callable[..., Any], str, str, str]] = [
     (lambda **options: fw.Decision(MODEL, **options), "kind", "probe", "proba"),
     (lambda **options: REFS.schema.conform(X, **options), "unseen", "alow", "allow"),
@@ -82,6 +90,11 @@ WORDS: list[tuple[Callable[..., Any], str, str, str]] = [
     (_of(credibility.mixture), "covariance", "ful", "full"),
     (lambda **options: fw.Only("age", **options), "direction", "upp", "up"),
     (lambda **options: NICE(**options).fit(DECISION, X, Y), "reward", "sparse", "sparsity"),
+    (lambda **options: references.build(decision=DECISION, X=X, y=Y, **options), "kind", "cluster", "clusters"),
+    (_settings(AllOptClassifier), "model", "logit", "logistic"),
+    (_settings(AllOptClassifier), "schedule", "cosin", "cosine"),
+    (lambda **options: recipe_of(*options.values(), random_state=0), "references", "singel", "single"),
+    (lambda **options: run_backend(*options.values(), {}), "backend", "praxus", "praxis"),
 ]
 COUNTS: list[tuple[Callable[..., Any], str, tuple[Any, ...]]] = [
     (_explainer, "max_nodes", (0, -5, 2.5, "many", True)),
@@ -155,6 +168,8 @@ def test_an_explainer_says_what_it_is_made_of(given: tuple[Any, Any], words: str
     with pytest.raises(UsageError, match=words) as refused:
         fw.Explainer(*given)
     assert "pass fw." in str(refused.value.do)
+    if isinstance(given[1], str):
+        assert 'fw.references.build("clusters", decision, X, y)' in str(refused.value.do)
 
 
 def test_one_constraint_alone_and_a_list_of_them_are_constraints() -> None:

@@ -121,16 +121,7 @@ class Audit:
 
 
 def audit(saved: Saved, *, people: People | None = None, density: Dense | None = None) -> Audit:
-    """The audit of what a file of references holds.
-
-    Parameters
-    ----------
-    saved : Saved
-    people : People, optional
-        Training rows, for the ranges and the nearest real row.
-    density : Dense, optional
-        A `Credibility`, to say how usual each reference is.
-    """
+    """The audit of what a file of references holds."""
     schema = saved.schema or Schema.infer(saved.frame)
     ranges = people.ranges if people is not None else saved.spread.ranges or ({},) * len(saved)
     nearest = [None] * len(saved) if people is None else [people.nearest.iloc[k] for k in range(len(saved))]
@@ -193,15 +184,7 @@ def _feature_row(
 
 
 def impossible(feature: Feature, values: Mapping[str, Any]) -> str:
-    """Why nobody can have this value; empty where somebody can.
-
-    Examples
-    --------
-    >>> impossible(Feature("credits", "integer", ("credits",), minimum=1, maximum=4), {"credits": 1.4})
-    'not a whole number: use 1'
-    >>> impossible(Feature("job", "category", ("job",), levels=("none", "clerk")), {"job": "yacht"})
-    'a level that was never seen'
-    """
+    """Why nobody can have this value; empty where somebody can."""
     absent = [column for column in feature.columns if column not in values]
     if absent:
         return f"there is no value for {', '.join(absent)}"

@@ -132,16 +132,7 @@ class Saved:
 
 
 def read_saved(path: str | Path) -> Saved:
-    """Read a references file of any format there was.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> path = Path(tempfile.mkdtemp()) / "refs.json"
-    >>> _ = path.write_text('{"format": 1, "references": [{"name": "r1", "values": {"age": 35}}]}')
-    >>> read_saved(path).names
-    ('r1',)
-    """
+    """Read a references file of any format there was."""
     path = Path(path)
     if not path.is_file():
         raise DataError(f"there is no file {path.name}", do="check the path of the references")
@@ -163,13 +154,7 @@ def plain_rows(frame: pd.DataFrame) -> tuple[dict[str, Any], ...]:
 
 
 def choose(names: Sequence[str], which: str | Sequence[str] | None) -> set[int]:
-    """Numbers of the references that are named; all for None.
-
-    Examples
-    --------
-    >>> choose(("a", "b", "c"), "b"), choose(("a", "b"), None)
-    ({1}, {0, 1})
-    """
+    """Numbers of the references that are named; all for None."""
     if which is None:
         return set(range(len(names)))
     wanted = [which] if isinstance(which, str) else list(which)

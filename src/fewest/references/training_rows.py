@@ -100,20 +100,6 @@ def read_labels(decision: Decision, y: Any, frame: pd.DataFrame) -> Labels:
 
     Booleans are labels where the classes are booleans, or 0 and 1, which XGBoost makes of them. With any other model
     they say which rows were accepted.
-
-    Parameters
-    ----------
-    decision : Decision
-    y : (n,) labels, optional
-        Classes of the model; or booleans, True where a row was accepted. Without them all were.
-    frame : (n, columns)
-        The rows.
-
-    Examples
-    --------
-    >>> X = pd.DataFrame({"debt": [1, 9]})
-    >>> read_labels(Decision(lambda rows: rows["debt"].to_numpy() / 10), [True, False], X).accepted.tolist()
-    [True, False]
     """
     if y is None:
         return Labels(np.zeros(len(frame), dtype=bool), np.ones(len(frame), dtype=bool))

@@ -1,4 +1,4 @@
-"""``fewest references show``, ``sign`` and ``diff``: what can be done with a references file, without the model."""
+"""The work of ``fewest references``: build from training rows; show, sign and compare files without the model."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ import json
 import warnings
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from fewest.apps.cli._references_build import check_place
+from fewest.apps.cli._sources import DEMOS, Source, from_demo, from_files, other_class_first
 from fewest.apps.cli._text import clean
-from fewest.errors import FewestWarning
-from fewest.references import differences
+from fewest.errors import FewestWarning, UsageError
+from fewest.references import build, differences
 from fewest.references.audit import Audit, audit
 from fewest.references.file import Saved, read_saved
 from fewest.reporting import audit_html
@@ -19,6 +19,66 @@ from fewest.reporting._audit import facts, lines, summary_sentence
 from fewest.results.explanation import show
 from fewest.tables.files import write_text
 from fewest.tables.saved_schema import plain
+
+if TYPE_CHECKING:
+    from fewest.apps.cli._references import BuildRequest
+
+
+def run_build(request: BuildRequest) -> int:
+    """Build, write, and say what was built."""
+    check_place(request.out, ".json", "--out")
+    source = _source(request)
+    with other_class_first(source):
+        refs = build(
+            request.kind.value.replace("-", "_"), source.decision, source.X, source.labels, schema=source.schema,
+            **_options(request),
+        )  # fmt: skip
+    if request.flexible is not None:
+        refs = refs.flexible(request.flexible)
+    refs.save(request.out)
+    if request.as_json:
+        print(json.dumps({"file": str(request.out), **refs.to_dict()}, indent=1, default=str))
+        return 0
+    width = max(map(len, refs.names))
+    for name, support, score in zip(refs.names, refs.support, refs.score, strict=True):
+        print(clean(f"{name:<{width}}  {support:>6,} people  score {score:.3f}"))
+    print(f"\nWritten: {request.out}. Look at it with `fewest references show {request.out}`, then sign it.")
+    return 0
+
+
+def check_place(path: Path, ending: str, option: str) -> None:
+    """Refuse a file of another kind, or in no folder, before any work is done."""
+    if path.suffix.lower() != ending:
+        raise UsageError(f"{option} {path.name}: this is not a {ending} file", do=f"let it end in {ending}")
+    if path.is_dir() or not path.absolute().parent.is_dir():
+        raise UsageError(f"{option} {path}: this is no place for a file", do="name a file in a folder that exists")
+
+
+def _source(request: BuildRequest) -> Source:
+    if request.data in DEMOS:
+        return from_demo(request.data, request.model, request.positive, request.threshold, request.allow_pickle)
+    if request.model is None:
+        raise UsageError(f"there is no model for {request.data}", do="pass --model FILE")
+    if request.target is None:
+        raise UsageError("without labels nobody knows which cases were accepted", do="pass --target COL")
+    return from_files(
+        request.model, Path(request.data), request.target, request.positive, request.threshold, request.allow_pickle
+    )
+
+
+def _options(request: BuildRequest) -> dict[str, Any]:
+    """What was asked for, of the options this kind has; the rest is as in the library."""
+    given = {
+        "centre": None if request.centre is None else request.centre.value, "n_clusters": request.n_clusters,
+        "embedding": request.embedding, "width": request.width,
+    }  # fmt: skip
+    options = {name: value for name, value in given.items() if value is not None}
+    of_groups = {"n_clusters": ("clusters", "near-threshold"), "embedding": ("clusters", "near-threshold")}
+    for name, kinds in {**of_groups, "width": ("near-threshold",)}.items():
+        if name in options and request.kind.value not in kinds:
+            option = f"--{name.replace('_', '-')}"
+            raise UsageError(f"{option} is for --kind {' or '.join(kinds)}", do=f"leave {option} out")
+    return options if request.kind == "single" else {**options, "random_state": request.random_state}
 
 
 def run_show(path: Path, html: Path | None, as_json: bool) -> int:
@@ -100,7 +160,7 @@ def as_text(found: Audit) -> str:
         parts += _columns([("feature", "value", "10 to 90 %", "note"), *shown])
     flags = found.flags()
     if flags:
-        parts += ["\nTo look at:", *(f"- {flag}" for flag in flags)]
+        parts += ["\nWarnings:", *(f"- {flag}" for flag in flags)]
     return "\n".join(parts)
 
 
