@@ -221,9 +221,10 @@ class Explainer:
 
 def _check_parts(decision: Any, references: Any, credibility: Any) -> None:
     """Refuse models and tables where their decision and references belong."""
+    made = f'build("{references}", decision, X, y)' if isinstance(references, str) else "single(decision, X, y)"
     for given, kind, do in (
         (decision, Decision, "fw.Decision(model, positive=...)"),
-        (references, References, "fw.references.single(decision, X, y)"),
+        (references, References, f"fw.references.{made}"),
         (credibility, Credibility | None, "fw.credibility.mixture(decision, X, y)"),
     ):
         if not isinstance(given, kind):

@@ -177,9 +177,9 @@ def test_references_of_each_kind_come_back(kind: str, logistic: Any, tmp_path: P
     again = check_round_trip(fw.Explainer(decision, references), X, tmp_path).references
     assert again.frame.equals(references.frame)
     assert again.frame.dtypes.equals(references.frame.dtypes)
-    assert (again.names, again.twin_of, again.assignment) == (
+    assert (again.names, again.flexible_of, again.assignment) == (
         references.names,
-        references.twin_of,
+        references.flexible_of,
         references.assignment,
     )
     assert np.array_equal(again.score, references.score)

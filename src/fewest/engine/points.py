@@ -154,7 +154,7 @@ def _rounds(references: References, count: int) -> Iterator[tuple[npt.NDArray[np
 
     First the nearest reference; then, within its cost, all others at once; flexible twins come last and take no tie.
     """
-    equals = count // 2 if references.twin_of else count
+    equals = count // 2 if references.flexible_of else count
     for first, last, strict in ((0, 1, False), (1, equals, False), (equals, count, True)):
         if last > first:
             yield np.arange(first, last), strict

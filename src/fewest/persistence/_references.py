@@ -91,7 +91,7 @@ def references_from_members(
     parts: dict[str, Any] = {
         "decision": decision, "schema": saved.schema, "frame": frame, "names": saved.names,
         "support": np.array(saved.support, dtype=np.int64), "score": scores, "assignment": saved.assignment,
-        "provenance": saved.provenance, "spread": saved.spread, "twin_of": saved.twin_of,
+        "provenance": saved.provenance, "spread": saved.spread, "flexible_of": saved.flexible_of,
         "signatures": saved.signatures,
     }  # fmt: skip
     if "leaves" not in content:

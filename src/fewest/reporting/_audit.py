@@ -63,7 +63,7 @@ def audit_html(audit: Audit, title: str = "What are cases compared with? The ref
                 "facts": facts(row),
                 "signature": _clip(row["signature"]),
                 "holds": row["signed"] or row["signature"] == "not signed",
-                "lines": lines(audit, row["name"], row["twin_of"]),
+                "lines": lines(audit, row["name"], row["flexible_of"]),
             }
             for row in rows
         ],
@@ -95,11 +95,11 @@ def facts(row: dict[Any, Any]) -> str:
     return "; ".join(parts)
 
 
-def lines(audit: Audit, name: str, twin_of: str = "") -> list[AuditLine]:
+def lines(audit: Audit, name: str, flexible_of: str = "") -> list[AuditLine]:
     """The features of one reference; for a flexible twin, which numbers have moved."""
     table = audit.table
     own = table[table["reference"] == name]
-    before = table[table["reference"] == twin_of].set_index("feature")["value"] if twin_of else None
+    before = table[table["reference"] == flexible_of].set_index("feature")["value"] if flexible_of else None
     return [
         AuditLine(
             feature=_clip(audit.schema.features[audit.schema.index(row["feature"])].heading),

@@ -228,7 +228,7 @@ class Explanations:
                 "share with SEV 1": float((sev == 1).mean()) if len(sev) else float("nan"),
                 "median l_inf (sd)": float(np.median(a.l_inf[explained])) if len(sev) else float("nan"),
                 **likelihoods(dense),
-                **({"flexibility used": self._flexibility_used(explained)} if self.references.twin_of else {}),
+                **({"flexibility used": self._flexibility_used(explained)} if self.references.flexible_of else {}),
                 "proved smallest": int(a.proved[explained].sum()),
                 "seconds": float(self.seconds),
             }
@@ -236,7 +236,7 @@ class Explanations:
 
     def _flexibility_used(self, explained: npt.NDArray[np.bool_]) -> float:
         """Share of the explained cases whose answer leads to a flexible twin: there it needs fewer features."""
-        twin = np.array(self.references.twin_of) >= 0
+        twin = np.array(self.references.flexible_of) >= 0
         return float(twin[self.answers.reference[explained]].mean()) if explained.any() else float("nan")
 
     def _margin(self, rows: int | slice) -> Any:

@@ -11,7 +11,7 @@ from typing import Any, Literal
 import numpy as np
 import pandas as pd
 
-from fewest.errors import DataError, MissingExtraError, UsageError
+from fewest.errors import DataError, FewestError, MissingExtraError, UsageError
 from fewest.runs import csv_files
 from fewest.runs.storage import file_digest
 from fewest.tables.schema import Schema
@@ -185,6 +185,8 @@ class Cases:
             return self.schema.conform(frame, unseen=self.unseen)
         except DataError as error:
             raise DataError(f"{within(frame)}: {error.message}", error.do) from error
+        except FewestError:
+            raise
         except (ValueError, TypeError, OverflowError) as error:
             first = (str(error).splitlines() or [type(error).__name__])[0]
             raise DataError(f"{within(frame)}: {first}", do="correct the cell") from error

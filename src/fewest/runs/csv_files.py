@@ -18,7 +18,7 @@ from typing import IO, Any
 import numpy as np
 import pandas as pd
 
-from fewest.errors import DataError
+from fewest.errors import DataError, FewestError
 from fewest.tables.schema import Schema
 
 MISSING = (
@@ -55,6 +55,8 @@ def pieces(path: Path, schema: Schema, arrow: bool) -> Iterator[Any]:
         yield from _by_arrow(path, kinds) if arrow else _plainly(path, header, kinds)
     except UnicodeDecodeError as error:
         raise _unreadable(path, f"it is not UTF-8 text ({error.reason})") from error
+    except FewestError:
+        raise
     except (OSError, EOFError, ValueError, csv.Error) as error:
         first = (str(error).splitlines() or [type(error).__name__])[0]
         named = re.sub(r"CSV column #(\d+)", lambda found: f'column "{header[int(found[1])]}"', first)

@@ -12,7 +12,7 @@ from typing import Any
 
 import pandas as pd
 
-from fewest.errors import DataError, MissingExtraError
+from fewest.errors import DataError, FewestError, MissingExtraError
 from fewest.runs.cells import lines, texts
 from fewest.tables.schema import Feature, Schema
 
@@ -71,6 +71,8 @@ def readable(path: Path) -> Iterator[None]:
     """Name the file where it cannot be understood."""
     try:
         yield
+    except FewestError:
+        raise
     except (OSError, ValueError, KeyError, TypeError, IndexError) as error:
         first = (str(error).splitlines() or [type(error).__name__])[0]
         raise DataError(f"{path.name} cannot be read: {first}", do="restore it, or explain again") from error

@@ -37,11 +37,25 @@ class Cells:
 
     def value(self, row: int, feature: Feature) -> Any:
         """A feature's value in a row: the level of a one-hot group, the parts of any other group."""
-        if feature.kind == "indicators":
-            return next((column for column in feature.columns if self.arrays[column][row] == 1), None)
-        if len(feature.columns) > 1:
-            return {column: typed(self.arrays[column][row], feature) for column in feature.columns}
-        return typed(self.arrays[feature.columns[0]][row], feature)
+        if len(feature.columns) == 1 and feature.kind != "indicators":
+            return typed(self.arrays[feature.columns[0]][row], feature)
+        return value_of(feature, {column: typed(self.arrays[column][row], feature) for column in feature.columns})
+
+
+def value_of(feature: Feature, values: Mapping[str, Any] | pd.Series[Any]) -> Any:
+    """A feature's value: the level of a one-hot group, the parts of any other group.
+
+    Examples
+    --------
+    >>> value_of(Feature("job", "indicators", ("none", "clerk")), {"none": 0, "clerk": 1})
+    'clerk'
+    """
+    if feature.kind == "indicators":
+        return next((column for column in feature.columns if values.get(column) == 1), None)
+    if len(feature.columns) > 1:
+        return {column: values.get(column) for column in feature.columns}
+    value = values.get(feature.columns[0])
+    return None if value is None or pd.isna(value) else value.item() if isinstance(value, np.generic) else value
 
 
 def typed(value: Any, feature: Feature) -> Any:

@@ -64,7 +64,7 @@ def test_machines_are_told_the_same(run: Path, tmp_path: Path) -> None:
 def test_the_seed_changes_the_examples_and_nothing_else(run: Path, tmp_path: Path) -> None:
     pages = []
     for seed in (0, 0, 1):
-        ask(run, "-o", tmp_path / "page.html", "--seed", seed)
+        ask(run, "-o", tmp_path / "page.html", "--random-state", seed)
         pages.append((tmp_path / "page.html").read_text())
     assert pages[0] == pages[1]
     assert pages[0] != pages[2]

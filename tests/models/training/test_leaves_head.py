@@ -310,7 +310,7 @@ def test_models_that_are_no_boosters_of_two_classes_are_refused_with_a_remedy() 
 
 def test_senseless_settings_are_refused() -> None:
     made = rb.boosted("gradient", 1)
-    with pytest.raises(UsageError, match="learn 'roots' is unknown"):
+    with pytest.raises(UsageError, match='learn "roots" is unknown'):
         LeavesHead(made.ensemble, made.blocks, "cpu", learn="roots")
     with pytest.raises(UsageError, match="more columns than the 1"):
         LeavesHead(made.ensemble, Blocks(np.zeros(1, dtype=np.int64), 1), "cpu")

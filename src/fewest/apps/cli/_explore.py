@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from fewest.apps.cli._options import MODEL
+from fewest.apps.cli._options import MODEL, RUN, AllowPickle
 
 if TYPE_CHECKING:
     from fewest.apps.explorer import Binding, Live
@@ -18,7 +18,7 @@ PORT = 8765
 
 
 def explore(
-    run: Annotated[Path, typer.Argument(help="The run folder that `fewest explain` wrote.", show_default=False)],
+    run: Annotated[Path, typer.Argument(help=RUN, show_default=False)],
     other: Annotated[Path | None, typer.Option("--with", help="Another run folder, to compare.")] = None,
     live: Annotated[bool, typer.Option("--live", help="Ask the model: what-if, and effects of edits.")] = False,
     model: Annotated[Path | None, typer.Option(help=f"With --live. {MODEL}")] = None,
@@ -27,7 +27,7 @@ def explore(
     port: Annotated[int, typer.Option(min=0, max=65535, help="0: a free one.")] = PORT,
     allow_host: Annotated[list[str] | None, typer.Option(help="Further name it is called by; repeat it.")] = None,
     open_browser: Annotated[bool, typer.Option("--open", help="Open it in the browser.")] = False,
-    allow_pickle: Annotated[bool, typer.Option("--allow-pickle", help="Load files that run code.")] = False,
+    allow_pickle: AllowPickle = False,
 ) -> int:
     """Look at a run folder in the browser: decisions, population, references, comparisons, trees."""
     from fewest.apps.explorer import Binding
@@ -83,9 +83,9 @@ def _become(run: Path, other: Path | None, protected: list[str], binding: Bindin
 
 def _live(run: Path, model: Path, allow_pickle: bool) -> Live:
     """The model, with the choices of the run; the only part that needs the heavy libraries."""
-    from fewest.apps.cli._models import load_model
     from fewest.apps.cli._verify import decision_of
     from fewest.apps.explorer import Live
+    from fewest.persistence.models import load_model
     from fewest.runs.run import Run
     from fewest.runs.storage import file_digest
 

@@ -15,10 +15,10 @@ import pandas as pd
 
 from fewest.apps.cli._demo import train_german
 from fewest.apps.cli._files import read_table
-from fewest.apps.cli._models import load_model
 from fewest.apps.cli._text import clean, label_key
 from fewest.decision import Decision
 from fewest.errors import DataError, PositiveReferenceError, UsageError
+from fewest.persistence.models import load_model
 from fewest.tables.schema import Schema
 from fewest.tables.wording import show_label
 

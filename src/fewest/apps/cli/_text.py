@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -16,22 +17,21 @@ def clean(text: str) -> str:
     >>> clean("red \x1b[31m alert")
     'red ?[31m alert'
     """
-    return "".join(sign if sign.isprintable() or sign == "\n" else "?" for sign in text)
+    return "".join(letter if letter.isprintable() or letter == "\n" else "?" for letter in text)
 
 
 # What the library calls a thing in Python -> what the command line calls it. Parts that it has no option for are left
 # out. Longer ones first: some hold others.
 IN_OPTIONS = {
-    ', or pass unseen="allow" if the model accepts it': "",
-    '; on_positive="allow" proves what cannot be reached': "",
-    'centre="median" or centre="medoid"': "--centre median or --centre medoid",
-    'centre="median" or "medoid"': "--centre median or --centre medoid",
-    "explain with alternatives=": "explain with --alternatives ",
-    "allow_pickle=True": "--allow-pickle",
-    "`positive=`": "--positive",
-    "positive=": "--positive",
-    "width=": "--width",
+    r', or pass unseen="allow" if the model accepts it': "",
+    r'; on_positive="allow" proves what cannot be reached': "",
+    r'centre="(\w+)"': r"--centre \1",
+    r"explain with alternatives=": "explain with --alternatives ",
+    r"allow_pickle=True": "--allow-pickle",
+    r"`?positive=`?": "--positive",
+    r"width=": "--width",
 }
+STATUS_WORDS = {"ALREADY_NEGATIVE": "accepted", "UNREACHABLE": "not possible", "BUDGET": "stopped early"}
 
 
 def in_options(text: str) -> str:
@@ -43,8 +43,13 @@ def in_options(text: str) -> str:
     '--centre median or --centre medoid, or clusters'
     """
     for said, option in IN_OPTIONS.items():
-        text = text.replace(said, option)
+        text = re.sub(said, option, text)
     return text
+
+
+def status_word(status: str) -> str:
+    """A status as people read it."""
+    return STATUS_WORDS.get(status, status.lower().replace("_", " "))
 
 
 def label_key(label: Any) -> str:

@@ -8,8 +8,9 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from fewest.errors import DataError
-from fewest.references.audit import impossible, value_of
+from fewest.references.audit import impossible
 from fewest.tables.schema import Feature, Schema
+from fewest.tables.values import value_of
 
 LONGEST = 200
 MOST_LEVELS = 200

@@ -10,13 +10,13 @@ from typing import Any
 
 from fewest.apps.explorer._forms import NotThereError
 from fewest.errors import UsageError
-from fewest.references.audit import value_of
 from fewest.references.file import Saved, read_saved
 from fewest.references.signatures import canonical
 from fewest.results.explanation import show
 from fewest.runs.run import REFERENCES
 from fewest.runs.storage import cannot_write, locked
 from fewest.tables.schema import Feature
+from fewest.tables.values import value_of
 
 FOLDER = "references"
 NAME = re.compile(r"version-(\d{4})\.json")

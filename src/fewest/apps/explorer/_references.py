@@ -103,7 +103,7 @@ def context(
         "name": chosen.name,
         "references": [_reference(line) for line in records],
         "facts": facts(record),
-        "lines": lines(found, chosen.name, record["twin_of"]),
+        "lines": lines(found, chosen.name, record["flexible_of"]),
         "fields": fields(schema, chosen.values, typed),
         "typed": bool(typed),
         "problem": problem,

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from fewest.errors import FewestError, MissingExtraError, ModelError, TimeLimitError, UsageError
+from fewest.errors import FewestError, MissingExtraError, ModelError, TimeLimitError, UsageError, check_word
 from fewest.models.rashomon import _child
 
 Ints = npt.NDArray[np.int32]
@@ -34,8 +34,7 @@ def run_backend(
     backend: str, job: dict[str, Any], time_limit: float | None = None, memory_limit: float | None = None
 ) -> Grown:
     """Run a backend's ``grow`` in a child process."""
-    if backend not in BACKENDS:
-        raise UsageError(f'there is no backend "{backend}"', do=f"choose from {', '.join(BACKENDS)}")
+    check_word("backend", backend, BACKENDS)
     module, package, distribution = BACKENDS[backend]
     if find_spec(package) is None:
         raise MissingExtraError(f"the {backend} backend needs {distribution}", do='pip install "fewest[trees]"')

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from fewest.engine.structure.base import Ensemble, Opaque
-from fewest.errors import ModelError, UsageError
+from fewest.errors import ModelError, UsageError, check_word
 from fewest.models.training._heads import Blocks, Floats, Ints
 from fewest.models.training._settings import find_torch
 from fewest.models.training._slots import find_slots, number_leaves, own_leaves, slot_leaves, tree_of_node, ways
@@ -61,8 +61,7 @@ class LeavesHead:
         self, ensemble: Ensemble, blocks: Blocks, device: str, learn: str = "leaves", dtype: str | None = None
     ) -> None:
         torch = find_torch()
-        if learn not in LEARN:
-            raise UsageError(f"learn {learn!r} is unknown", do=f"use one of {', '.join(LEARN)}")
+        check_word("learn", learn, LEARN)
         if ensemble.reading.source.max(initial=-1) >= len(blocks.feature_of):
             raise UsageError(
                 f"the booster takes more columns than the {len(blocks.feature_of)} whose features are known",

@@ -9,11 +9,12 @@ from typing import Any
 
 from fewest import references as sources
 from fewest.decision import Decision
-from fewest.errors import PositiveReferenceError, UsageError
+from fewest.errors import PositiveReferenceError, UsageError, check_word
 from fewest.references import References
 
 Recipe = Callable[[Decision, Any, Any], References]
-WORDS = ("single", "clusters")
+WORDS = ("single", "clusters", "near_threshold")
+OPTIONS: dict[str, dict[str, Any]] = {"single": {"on_positive": "allow"}}
 
 
 def recipe_of(wanted: Any, random_state: int) -> Recipe:
@@ -23,19 +24,18 @@ def recipe_of(wanted: Any, random_state: int) -> Recipe:
     ----------
     wanted : str, References or callable
     random_state : int
-        For the word ``clusters``.
+        For the words that draw.
 
     Examples
     --------
-    >>> recipe_of("single", 0).func.__name__
-    'single'
+    >>> recipe_of("clusters", 0).keywords
+    {'random_state': 0}
     """
     if isinstance(wanted, References):
         return partial(_rebound, wanted)
-    if isinstance(wanted, str) and wanted in WORDS:
-        if wanted == "single":
-            return partial(sources.single, on_positive="allow")
-        return partial(sources.clusters, random_state=random_state)
+    if isinstance(wanted, str):
+        check_word("references", wanted, WORDS)
+        return partial(sources.build, wanted, **OPTIONS.get(wanted, {"random_state": random_state}))
     if callable(wanted):
         return wanted  # type: ignore[no-any-return]
     raise UsageError(

@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
-from fewest.errors import MissingExtraError, UsageError
+from fewest.errors import MissingExtraError, UsageError, check_word
 
 MODELS = ("logistic", "mlp", "boosted")
 SCHEDULES = ("constant", "cosine")
@@ -54,8 +54,8 @@ def schedule_of(estimator: Any) -> Schedule:
 def check_settings(estimator: Any) -> None:
     """Refuse parameters that describe no training run, by name."""
     models = estimator.models
-    _one_of("model", estimator.model, models)
-    _one_of("schedule", estimator.schedule, SCHEDULES)
+    check_word("model", estimator.model, models)
+    check_word("schedule", estimator.schedule, SCHEDULES)
     for name in ("l2", *estimator.weights):
         _at_least(name, getattr(estimator, name), 0.0)
     if getattr(estimator, "distil", 0.0) > 1.0:
@@ -69,11 +69,6 @@ def check_settings(estimator: Any) -> None:
         raise UsageError(f"learning_rate is {estimator.learning_rate}", do="choose a number above 0, or None")
     if not 0.0 < estimator.validation_fraction < 1.0:
         raise UsageError(f"validation_fraction is {estimator.validation_fraction}", do="choose a share such as 0.1")
-
-
-def _one_of(name: str, word: Any, words: tuple[str, ...]) -> None:
-    if word not in words:
-        raise UsageError(f"{name} {word!r} is unknown", do=f"use one of {', '.join(words)}")
 
 
 def _at_least(name: str, value: Any, least: float) -> None:

@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from typing import Any, Literal
 
-from fewest.errors import UsageError
+from fewest.errors import UsageError, check_word
 from fewest.models.training._fidelity import FidelityTerm, Regularizer
 from fewest.models.training._progress import Diary
 from fewest.models.training._session import Session
@@ -122,8 +122,7 @@ class ExpOClassifier(TrainedClassifier):
         return self.samples
 
     def _begin(self, X: Any, y: Any) -> tuple[Session, Diary]:
-        if self.regularizer not in REGULARIZERS:
-            raise UsageError(f"regularizer {self.regularizer!r} is unknown", do=f"use {' or '.join(REGULARIZERS)}")
+        check_word("regularizer", self.regularizer, REGULARIZERS)
         if not 0 < self.spread < math.inf:
             raise UsageError(f"spread is {self.spread!r}", do="choose a number above 0, such as 0.1")
         return super()._begin(X, y)

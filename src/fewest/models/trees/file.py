@@ -58,6 +58,8 @@ def from_dict(content: Any) -> Tree:
             raise DataError(f"format {content['format']} of a {content['kind']} is unknown", do="use a newer fewest")
         schema = schema_from_json(content["features"], content["dtypes"])
         return Tree.build(schema, _read_node(content["tree"]))
+    except FewestError:
+        raise
     except (KeyError, TypeError, ValueError, AttributeError, RecursionError) as error:
         raise DataError(f"this is no saved tree: {type(error).__name__}: {error}", do="save the tree again") from error
 

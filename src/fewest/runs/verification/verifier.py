@@ -88,6 +88,8 @@ def verify(
         check_model(opened, None if model_file is None else Path(model_file), report)
         check_sums(opened, report)
         RunVerifier(opened, decision, cheap, sample, random_state, report).parts(paths)
+    except FewestError:
+        raise
     except (KeyError, TypeError, AttributeError, ValueError, OSError) as error:
         report.add(f"the folder cannot be understood: {type(error).__name__}: {error}")
     return report
@@ -107,9 +109,9 @@ class RunVerifier:
         content = run.references()
         names, frame = read_references(content)
         twins = [entry.get("twin_of") for entry in content["references"]]
-        twin_of = np.array([-1 if name is None else names.index(name) for name in twins], dtype=np.int64)
+        flexible_of = np.array([-1 if name is None else names.index(name) for name in twins], dtype=np.int64)
         leaves = content.get("provenance", {}).get("kind") == "leaves"
-        self.goals = Goals(names, frame, twin_of, str(self.settings["assignment"]), leaves)
+        self.goals = Goals(names, frame, flexible_of, str(self.settings["assignment"]), leaves)
         if abs(decision.cut - float(self.settings["threshold"])) > 0:
             report.add(f"the threshold is {decision.cut:g}, the run's is {self.settings['threshold']:g}")
 

@@ -33,7 +33,7 @@ class ReferenceView:
         What was written beside the signature.
     broken : tuple of str
         What has changed since it was signed.
-    twin_of : str
+    flexible_of : str
         The reference it is the flexible twin of; empty where it is none.
     """
 
@@ -45,7 +45,7 @@ class ReferenceView:
     signature: str
     note: str
     broken: tuple[str, ...]
-    twin_of: str
+    flexible_of: str
 
     @property
     def is_signed(self) -> bool:
@@ -66,7 +66,7 @@ def reference_views(run: Run, used: Counter[str]) -> list[ReferenceView]:
 
 def _view(saved: Saved, k: int, rows: tuple[tuple[str, str], ...], used: int) -> ReferenceView:
     signature = saved.signatures[k] if saved.signatures else None
-    twin = saved.twin_of[k] if saved.twin_of else -1
+    twin = saved.flexible_of[k] if saved.flexible_of else -1
     known = saved.score[k] == saved.score[k]  # not NaN
     return ReferenceView(
         name=saved.names[k],
@@ -77,5 +77,5 @@ def _view(saved: Saved, k: int, rows: tuple[tuple[str, str], ...], used: int) ->
         signature="" if signature is None else str(signature),
         note="" if signature is None else signature.note,
         broken=saved.broken(k),
-        twin_of=saved.names[twin] if twin >= 0 else "",
+        flexible_of=saved.names[twin] if twin >= 0 else "",
     )

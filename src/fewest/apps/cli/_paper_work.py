@@ -1,36 +1,26 @@
-"""The work of ``fewest paper list`` and ``table``: run what is not finished, then compare."""
+"""The work of ``fewest paper``: run what is not finished, compare, draw, and put all on one page."""
 
 from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Sequence
-from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from fewest.errors import DataError, UsageError
 from fewest.experiments import paper
-from fewest.experiments.paper import FileStore, Store, Table, as_dict, as_text, figures, run, summarise
-from fewest.experiments.paper.everything import write_table
+from fewest.experiments.paper import FileStore, Record, Store, Table, as_dict, as_text, figures, run, summarise
+from fewest.experiments.paper.everything import PICTURES, Plan, everything, write_table
+from fewest.experiments.paper.figures import Figure
+from fewest.experiments.paper.page import write_page
 from fewest.tables.files import write_text
+
+if TYPE_CHECKING:
+    from fewest.apps.cli._paper import PaperTableRequest
 
 SPLITS, QUICK_SPLITS = 10, 2
 EXAMPLES = "examples"
-
-
-@dataclass(frozen=True)
-class PaperTableRequest:
-    """What was asked on the command line."""
-
-    name: str
-    data: Sequence[str] | None = None
-    splits: int | None = None
-    out: Path | None = None
-    n_jobs: int = 1
-    quick: bool = False
-    as_json: bool = False
-    data_dir: Path | None = None
 
 
 def run_list(as_json: bool) -> int:
@@ -67,7 +57,7 @@ def run_table(request: PaperTableRequest) -> int:
     store = Store() if request.out is None else FileStore(request.out, kept)
     splits = request.splits or (QUICK_SPLITS if request.quick else SPLITS)
     try:
-        records = run(table, request.data or table.datasets, splits, store, n_jobs=request.n_jobs, tell=tell)
+        records = run(table, request.datasets or table.datasets, splits, store, n_jobs=request.jobs, tell=tell)
     except KeyboardInterrupt:
         if isinstance(store, FileStore):
             say_where(store.path)
@@ -85,7 +75,7 @@ def run_examples(request: PaperTableRequest) -> int:
     from fewest.experiments.paper.examples import DATASETS, examples
 
     shown = []
-    for dataset in request.data or DATASETS:
+    for dataset in request.datasets or DATASETS:
         try:
             shown.append(examples(dataset, request.data_dir, request.quick))
         except DataError as error:
@@ -109,3 +99,51 @@ def say_where(path: Path) -> None:
 def tell(line: str) -> None:
     """A line of progress."""
     print(line, file=sys.stderr, flush=True)
+
+
+def run_figure(name: str, plan: Plan, as_json: bool) -> int:
+    """Measure, draw, write, print."""
+    figure = figures.find(name, plan.folder, plan.quick)
+    datasets = list(plan.datasets or figure.datasets)
+    figures.check(figure, datasets)
+    try:
+        drawing = figures.draw(figure, datasets, _records(figure, plan, datasets), tell)
+    except KeyboardInterrupt:
+        say_where(Path(plan.out))
+        raise
+    paths = figures.save(drawing, Path(plan.out) / PICTURES, plan.stem(name))
+    for path in paths:
+        tell(f"{path}")
+    if as_json:
+        rows = json.loads(drawing.numbers.to_json(orient="records"))
+        document = {"figure": name, "title": figure.title, "files": [str(path) for path in paths], "numbers": rows}
+        print(json.dumps(document, indent=1, allow_nan=False, ensure_ascii=False))
+    else:
+        print(f"{figure.title}\n\n{drawing.numbers.to_string(index=False)}\n\n{figure.caption}")
+    return 0
+
+
+def _records(figure: Figure, plan: Plan, datasets: list[str]) -> dict[str, list[Record]]:
+    """Records of the tables it shows; units in the folder are not measured again."""
+    records: dict[str, list[Record]] = {}
+    for name in (name for name in figure.tables if name in paper.names()):
+        table = paper.find(name, plan.folder, plan.quick)
+        store = FileStore(plan.out, plan.stem(table.stored_as))
+        splits = {dataset: plan.splits_of(dataset, name) for dataset in datasets if dataset in table.datasets}
+        records[name] = run(table, list(splits), splits, store, n_jobs=plan.n_jobs, tell=tell)
+    return records
+
+
+def run_all(plan: Plan) -> int:
+    """Make everything; the page is written again after each table and figure, so that there always is one."""
+    try:
+        results = everything(plan, tell, partial(write_page, plan))
+    except KeyboardInterrupt:
+        say_where(Path(plan.out))
+        raise
+    for what, why in results.left_out:
+        tell(f"left out: {what}: {why}")
+    for what, error in results.failed:
+        tell(f"failed: {what}: {type(error).__name__}: {error}")
+    print(write_page(plan, results))
+    return results.exit_code

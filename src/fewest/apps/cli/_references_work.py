@@ -1,4 +1,4 @@
-"""``fewest references show``, ``sign`` and ``diff``: what can be done with a references file, without the model."""
+"""The work of ``fewest references``: build from training rows; show, sign and compare files without the model."""
 
 from __future__ import annotations
 
@@ -6,22 +6,79 @@ import json
 import warnings
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import pandas as pd
-
-from fewest.apps.cli._references_build import check_place
+from fewest.apps.cli._sources import DEMOS, Source, from_demo, from_files, other_class_first
 from fewest.apps.cli._text import clean
-from fewest.errors import FewestWarning
-from fewest.references.audit import Audit, audit, value_of
+from fewest.errors import FewestWarning, UsageError
+from fewest.references import build, differences
+from fewest.references.audit import Audit, audit
 from fewest.references.file import Saved, read_saved
-from fewest.references.signatures import canonical
 from fewest.reporting import audit_html
 from fewest.reporting._audit import facts, lines, summary_sentence
 from fewest.results.explanation import show
 from fewest.tables.files import write_text
 from fewest.tables.saved_schema import plain
-from fewest.tables.schema import Schema
+
+if TYPE_CHECKING:
+    from fewest.apps.cli._references import BuildRequest
+
+
+def run_build(request: BuildRequest) -> int:
+    """Build, write, and say what was built."""
+    check_place(request.out, ".json", "--out")
+    source = _source(request)
+    with other_class_first(source):
+        refs = build(
+            request.kind.value.replace("-", "_"), source.decision, source.X, source.labels, schema=source.schema,
+            **_options(request),
+        )  # fmt: skip
+    if request.flexible is not None:
+        refs = refs.flexible(request.flexible)
+    refs.save(request.out)
+    if request.as_json:
+        print(json.dumps({"file": str(request.out), **refs.to_dict()}, indent=1, default=str))
+        return 0
+    width = max(map(len, refs.names))
+    for name, support, score in zip(refs.names, refs.support, refs.score, strict=True):
+        print(clean(f"{name:<{width}}  {support:>6,} people  score {score:.3f}"))
+    print(f"\nWritten: {request.out}. Look at it with `fewest references show {request.out}`, then sign it.")
+    return 0
+
+
+def check_place(path: Path, ending: str, option: str) -> None:
+    """Refuse a file of another kind, or in no folder, before any work is done."""
+    if path.suffix.lower() != ending:
+        raise UsageError(f"{option} {path.name}: this is not a {ending} file", do=f"let it end in {ending}")
+    if path.is_dir() or not path.absolute().parent.is_dir():
+        raise UsageError(f"{option} {path}: this is no place for a file", do="name a file in a folder that exists")
+
+
+def _source(request: BuildRequest) -> Source:
+    if request.data in DEMOS:
+        return from_demo(request.data, request.model, request.positive, request.threshold, request.allow_pickle)
+    if request.model is None:
+        raise UsageError(f"there is no model for {request.data}", do="pass --model FILE")
+    if request.target is None:
+        raise UsageError("without labels nobody knows which cases were accepted", do="pass --target COL")
+    return from_files(
+        request.model, Path(request.data), request.target, request.positive, request.threshold, request.allow_pickle
+    )
+
+
+def _options(request: BuildRequest) -> dict[str, Any]:
+    """What was asked for, of the options this kind has; the rest is as in the library."""
+    given = {
+        "centre": None if request.centre is None else request.centre.value, "n_clusters": request.n_clusters,
+        "embedding": request.embedding, "width": request.width,
+    }  # fmt: skip
+    options = {name: value for name, value in given.items() if value is not None}
+    of_groups = {"n_clusters": ("clusters", "near-threshold"), "embedding": ("clusters", "near-threshold")}
+    for name, kinds in {**of_groups, "width": ("near-threshold",)}.items():
+        if name in options and request.kind.value not in kinds:
+            option = f"--{name.replace('_', '-')}"
+            raise UsageError(f"{option} is for --kind {' or '.join(kinds)}", do=f"leave {option} out")
+    return options if request.kind == "single" else {**options, "random_state": request.random_state}
 
 
 def run_show(path: Path, html: Path | None, as_json: bool) -> int:
@@ -52,7 +109,7 @@ def run_sign(path: Path, by: str, note: str, only: tuple[str, ...]) -> int:
 
 def run_diff(first: Path, second: Path, as_json: bool) -> int:
     """Print what differs between two files; 1 if something does."""
-    changes = differences(read(first), read(second))
+    changes = changes_of(read(first), read(second))
     if as_json:
         print(json.dumps({"equal": not changes, "changes": changes}, indent=1, allow_nan=False))
     elif changes:
@@ -77,38 +134,18 @@ def read(path: Path) -> Saved:
     return saved
 
 
-def differences(first: Saved, second: Saved) -> list[dict[str, Any]]:
-    """What differs in the references of two files: those that only one has, and values; signatures do not count.
-
-    Examples
-    --------
-    >>> one = Saved(("r1",), ({"age": 35},), (-1,), (0.1,))
-    >>> two = Saved(("r1",), ({"age": 36},), (-1,), (0.1,))
-    >>> differences(one, two)
-    [{'reference': 'r1', 'feature': 'age', 'first': 35, 'second': 36}]
-    """
+def changes_of(first: Saved, second: Saved) -> list[dict[str, Any]]:
+    """What differs between two files, as plain values."""
     changes: list[dict[str, Any]] = []
     if first.assignment != second.assignment:
         changes.append({"feature": "assignment", "first": first.assignment, "second": second.assignment})
-    ours, theirs = (dict(zip(saved.names, saved.values, strict=True)) for saved in (first, second))
-    schema = first.schema or second.schema or Schema.infer(pd.DataFrame([*first.values, *second.values]))
-    for name in dict.fromkeys([*ours, *theirs]):
-        if name not in ours or name not in theirs:
-            changes.append({"reference": name, "only": "first" if name in ours else "second"})
-            continue
-        for feature in schema.features:
-            before, after = (canonical_value(feature, side[name]) for side in (ours, theirs))
-            if before != after:
-                changes.append({"reference": name, "feature": feature.name, "first": before, "second": after})
+    for found in differences(first, second):
+        if found.feature is None:
+            changes.append({"reference": found.reference, "only": "second" if found.before is None else "first"})
+        else:
+            values = {"first": found.before, "second": found.after}
+            changes.append({"reference": found.reference, "feature": found.feature.name, **values})
     return changes
-
-
-def canonical_value(feature: Any, values: Any) -> Any:
-    """A feature's value in the form that is compared and printed."""
-    value = value_of(feature, values)
-    if isinstance(value, dict):
-        return {column: canonical(part) for column, part in value.items()}
-    return canonical(value)
 
 
 def as_text(found: Audit) -> str:
@@ -118,12 +155,12 @@ def as_text(found: Audit) -> str:
         parts.append(f"\n{row['name']}: {facts(row)}; {row['signature']}")
         shown = [
             (line.feature + (" (moved)" if line.moved else ""), line.value, line.people, line.note)
-            for line in lines(found, row["name"], row["twin_of"])
+            for line in lines(found, row["name"], row["flexible_of"])
         ]
         parts += _columns([("feature", "value", "10 to 90 %", "note"), *shown])
     flags = found.flags()
     if flags:
-        parts += ["\nTo look at:", *(f"- {flag}" for flag in flags)]
+        parts += ["\nWarnings:", *(f"- {flag}" for flag in flags)]
     return "\n".join(parts)
 
 

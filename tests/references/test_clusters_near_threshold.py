@@ -10,10 +10,9 @@ import pytest
 from sklearn.linear_model import LogisticRegression
 
 import fewest as fw
-from fewest.apps.cli._references_file import differences
-from fewest.errors import DataError, UsageError
-from fewest.references.clusters import clusters
-from fewest.references.near_threshold import near_threshold
+from fewest.errors import DataError, PositiveReferenceError, UsageError
+from fewest.references import differences
+from fewest.references.clusters import clusters, near_threshold
 
 X = pd.DataFrame({"debt": np.arange(100), "age": np.tile([25, 65], 50)})
 Y = (X["debt"] >= 50).to_numpy(dtype=int)
@@ -77,7 +76,20 @@ def test_references_near_the_threshold_are_named_so_and_not_taken_for_clusters()
     assert near_threshold(RISK, X, Y, width=0.2, n_clusters=2).names == ("near threshold 1", "near threshold 2")
     others = clusters(RISK, X, Y, n_clusters=1, embedding="identity")
     found = differences(near.saved(), others.saved())
-    assert [change for change in found if "reference" in change] == [
-        {"reference": "near threshold", "only": "first"},
-        {"reference": "cluster 1", "only": "second"},
+    assert [(one.reference, one.before is None, one.after is None) for one in found if one.feature is None] == [
+        ("near threshold", False, True),
+        ("cluster 1", True, False),
     ]
+
+
+def test_where_the_middle_of_the_just_accepted_is_refused_the_remedy_is_one_that_works() -> None:
+    # Low income or high debt alone is just accepted, half of both is not: the middle of the two kinds is refused.
+    X = pd.DataFrame({"debt": [0, 0, 0, 10, 10, 10, 5], "income": [0, 1, 0, 10, 9, 10, 5]})
+    decision = fw.Decision(
+        lambda rows: np.where((rows["debt"] - rows["income"]).abs() + (rows["debt"] % 10) < 4, 0.45, 0.9)
+    )
+    with pytest.raises(PositiveReferenceError) as caught:
+        near_threshold(decision, X, centre="median")
+    named = re.findall(r'centre="(\w+)"', caught.value.do or "")
+    assert named == ["medoid"]
+    assert (near_threshold(decision, X, centre=named[0]).score < decision.cut).all()
