@@ -6,8 +6,6 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from fewest.apps.serving.settings import ServiceSettings
-
 
 class Document(BaseModel):
     """A JSON object with these members and no others."""
@@ -136,35 +134,3 @@ class Health(Document):
 
     status: str
     models: dict[str, WorkerState]
-
-
-def request_schema(instance: dict[str, Any], settings: ServiceSettings) -> dict[str, Any]:
-    """What a request of a model must be, as JSON Schema.
-
-    Examples
-    --------
-    >>> request_schema({"type": "object"}, Settings())["required"]
-    ['instances']
-    """
-    return {
-        "type": "object",
-        "properties": {
-            "instances": {"type": "array", "items": instance, "minItems": 1, "maxItems": settings.max_instances},
-            "parameters": {
-                "type": "object",
-                "properties": {
-                    "alternatives": {
-                        "type": "integer", "minimum": 0, "maximum": settings.max_alternatives, "default": 0,
-                        "description": "List up to so many smallest sets per case.",
-                    },
-                    "time_limit": {
-                        "type": "number", "exclusiveMinimum": 0, "maximum": settings.time_limit,
-                        "description": "Seconds; cases that are not done by then end as BUDGET.",
-                    },
-                },
-                "additionalProperties": False,
-            },
-        },
-        "required": ["instances"],
-        "additionalProperties": False,
-    }  # fmt: skip

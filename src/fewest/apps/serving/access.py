@@ -1,10 +1,12 @@
-"""API keys: a file of names and SHA-256 sums; the keys themselves are nowhere."""
+"""Who may ask, and how often: keys known by their sums, and a token bucket for each."""
 
 from __future__ import annotations
 
 import hashlib
 import hmac
 import re
+import time
+from collections.abc import Callable
 from pathlib import Path
 
 from fewest.errors import UsageError
@@ -14,19 +16,7 @@ MAKE = "write name:sha256, with the sum from: printf %s KEY | sha256sum"
 
 
 class Keys:
-    """Who may ask.
-
-    Parameters
-    ----------
-    sums : dict
-        Name -> SHA-256 of the key, in hexadecimal.
-
-    Examples
-    --------
-    >>> keys = Keys({"bank": hashlib.sha256(b"secret").hexdigest()})
-    >>> keys.who("secret"), keys.who("wrong")
-    ('bank', None)
-    """
+    """API keys: name -> SHA-256 of the key, in hexadecimal; the keys themselves are nowhere."""
 
     def __init__(self, sums: dict[str, str]) -> None:
         self.sums = {name: value.lower() for name, value in sums.items()}
@@ -42,13 +32,7 @@ class Keys:
 
 
 def read_keys(path: Path) -> Keys:
-    """Keys of a file; empty lines and lines that begin with # are left out.
-
-    Parameters
-    ----------
-    path : Path
-        One ``name:sha256`` per line.
-    """
+    """Keys of a file, ``name:sha256`` per line; empty lines and lines that begin with # are left out."""
     try:
         lines = path.read_text(encoding="utf-8").splitlines()
     except (OSError, UnicodeDecodeError) as error:
@@ -68,3 +52,29 @@ def read_keys(path: Path) -> Keys:
     if not sums:
         raise UsageError(f"{path.name} holds no key", do=MAKE)
     return Keys(sums)
+
+
+class Buckets:
+    """Token buckets: each key may send ``rate`` requests a second (0: no limit), and ``burst`` at once after a pause.
+
+    ``clock`` gives seconds, never backwards.
+    """
+
+    def __init__(self, rate: float, burst: float, clock: Callable[[], float] = time.monotonic) -> None:
+        self.rate = rate
+        self.burst = max(1.0, burst)
+        self.clock = clock
+        self._held: dict[str, tuple[float, float]] = {}
+
+    def take(self, name: str) -> float:
+        """Take a token. 0 if there was one; else the seconds until there will be, and nothing is taken."""
+        if self.rate == 0:
+            return 0.0
+        now = self.clock()
+        tokens, before = self._held.get(name, (self.burst, now))
+        tokens = min(self.burst, tokens + (now - before) * self.rate)
+        if tokens < 1:
+            self._held[name] = tokens, now
+            return (1 - tokens) / self.rate
+        self._held[name] = tokens - 1, now
+        return 0.0

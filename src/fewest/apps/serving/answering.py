@@ -8,41 +8,43 @@ import warnings
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
+import numpy as np
 import pandas as pd
 
-from fewest.apps.serving.columns import columns_of
-from fewest.apps.serving.description import describe
-from fewest.apps.serving.instances import Asked, cells_of, read_request, table
-from fewest.apps.serving.readiness import made_up, takes_missing
+from fewest.apps.serving.instances import BodyReader, Request
 from fewest.apps.serving.records import explanation_record, prediction_record
 from fewest.apps.serving.refusals import RefusedError
 from fewest.apps.serving.wire import Reply
+from fewest.decision import Decision
 from fewest.errors import DataError, FewestError, FewestWarning
 from fewest.explainer import Explainer
 from fewest.runs.row_hashes import row_hashes
+from fewest.tables.saved_schema import plain
+from fewest.tables.schema import Feature, Schema
 
 UNFINISHED = "BUDGET"
 PREDICTED = "PREDICTED"
+ROWS = 48
+FEATURE_PARTS = ("name", "title", "kind", "columns", "levels", "unit")
 
 
 class _Job(NamedTuple):
-    """A request that could be read: its number among those that came together, its cases, its wishes."""
+    """A request that could be read, and its number among those that came together."""
 
     number: int
     verb: str
-    asked: Asked
-    cells: list[list[Any]]
+    asked: Request
 
     @property
     def likeness(self) -> tuple[float, str, int, tuple[bool, ...]]:
         """What requests must share to be answered by one call; a missing value can change a column's dtype."""
-        missing = tuple(None in column for column in self.cells)
+        missing = tuple(None in column for column in self.asked.cells)
         return self.asked.time_limit, self.verb, self.asked.alternatives, missing
 
     @property
     def size(self) -> int:
         """Cases."""
-        return len(self.asked.instances)
+        return len(self.asked.cells[0])
 
 
 class Answerer:
@@ -79,7 +81,7 @@ class Answerer:
             warnings.simplefilter("always")
             missing = self._try_out()
         self.notes = [str(note.message) for note in caught if issubclass(note.category, FewestWarning)]
-        self.columns = columns_of(self.schema, any_level=explainer.unseen == "allow", missing=missing)
+        self.reader = BodyReader(self.schema, any_level=explainer.unseen == "allow", missing=missing, **self.limits)
 
     def _try_out(self) -> tuple[str, ...]:
         """Read the model's inside and compile the search, on cases that are the same every time."""
@@ -94,27 +96,34 @@ class Answerer:
         return takes_missing(self.explainer.decision, self.schema, cases)
 
     def describe(self) -> dict[str, Any]:
-        """What the model takes and says, as JSON."""
-        return describe(self.explainer, self.columns, self.limits, self.notes)
+        """A model as its clients see it: features, decision, limits, and the JSON Schema of requests to it."""
+        decision = self.explainer.decision
+        return {
+            "positive": decision.positive_name,
+            "outcome": decision.negative_name,
+            "threshold": float(decision.cut),
+            "direction": self.explainer.direction,
+            "references": list(self.explainer.references.names),
+            # Not the range seen, whose ends are values of people.
+            "features": [
+                {part: plain(getattr(feature, part)) for part in FEATURE_PARTS} for feature in self.schema.features
+            ],
+            "limits": dict(self.limits),
+            "notes": self.notes,
+            "instance": self.reader.instance_schema(),
+            "request": self.reader.request_schema(),
+        }
 
     def answer(self, verbs: Sequence[str], bodies: Sequence[bytes]) -> list[Reply]:
-        """Answer requests that came together; one that is wrong leaves the others alone.
-
-        Parameters
-        ----------
-        verbs : sequence of str
-            ``explain`` or ``predict``, for each body.
-        bodies : sequence of bytes
-        """
+        """Answer requests that came together, ``explain`` or ``predict``; a wrong one leaves the others alone."""
         began = time.monotonic()
         replies: dict[int, Reply] = {}
         jobs: dict[Any, list[_Job]] = {}
         for number, (verb, body) in enumerate(zip(verbs, bodies, strict=True)):
             try:
-                asked = read_request(body, **self.limits)
-                job = _Job(number, verb, asked, cells_of(self.schema, self.columns, asked.instances))
+                job = _Job(number, verb, self.reader.read(body))
             except FewestError as error:
-                replies[number] = refused(error)
+                replies[number] = _refused(error)
                 continue
             jobs.setdefault(job.likeness, []).append(job)
         # The shortest limits come first: time is counted from the beginning for all.
@@ -133,12 +142,12 @@ class Answerer:
             if isinstance(cause, MemoryError):
                 raise cause from error
             if len(jobs) == 1:
-                return {jobs[0].number: refused(error)}
+                return {jobs[0].number: _refused(error)}
         return {number: reply for job in jobs for number, reply in self._answer_alike([job], began, alone).items()}
 
     def _answer_together(self, jobs: list[_Job], began: float, alone: bool) -> dict[int, Reply]:
-        columns = zip(*(job.cells for job in jobs), strict=True)
-        whole = table(self.schema, self.columns, [[cell for part in column for cell in part] for column in columns])
+        columns = zip(*(job.asked.cells for job in jobs), strict=True)
+        whole = self.reader.table([[cell for part in column for cell in part] for column in columns])
         records, statuses = self._records(jobs[0], whole, began)
         hashes = [f"{word:016x}" for word in row_hashes(self.schema, whole).tolist()]
         seconds = time.monotonic() - began
@@ -176,7 +185,7 @@ class Answerer:
         }, [str(a.status.value) for a in answers]
 
 
-def refused(error: FewestError) -> Reply:
+def _refused(error: FewestError) -> Reply:
     """An error as a reply: the client's where the data do not fit, the model's otherwise."""
     if not isinstance(error, RefusedError):
         fits = not isinstance(error, DataError)
@@ -185,4 +194,49 @@ def refused(error: FewestError) -> Reply:
             "the model failed on these instances" if fits else "the instances do not fit the model",
             "model" if fits else "instances", error.message, error.do or "check the values",
         )  # fmt: skip
-    return Reply({"status": error.status}, json.dumps({"error": error.content()}).encode())
+    return Reply({"status": error.status}, error.body())
+
+
+def made_up(schema: Schema, typical: pd.DataFrame, rows: int = ROWS) -> pd.DataFrame:
+    """Made-up cases to try a model on, the same ones every time: no rows of people are kept with it.
+
+    They are drawn feature by feature from the schema's ranges and levels, from typical rows where it has none.
+    """
+    random = np.random.default_rng(0)
+    out: dict[str, Any] = {}
+    for feature in schema.features:
+        out.update(_draw(feature, typical, random, rows))
+    return schema.conform(pd.DataFrame(out), unseen="allow")
+
+
+def _draw(feature: Feature, typical: pd.DataFrame, random: np.random.Generator, rows: int) -> dict[str, Any]:
+    name = feature.columns[0]
+    if feature.is_numeric and np.isfinite([feature.minimum, feature.maximum]).all():
+        values = np.round(random.uniform(feature.minimum, feature.maximum, rows), feature.decimals)
+        return {name: values.astype(np.int64) if feature.kind == "integer" else values}
+    if feature.kind == "indicators":
+        chosen = random.integers(0, len(feature.columns), rows)
+        return {column: (chosen == k).astype(int) for k, column in enumerate(feature.columns)}
+    if feature.kind in ("category", "boolean") and feature.levels:
+        return {name: pd.Series([feature.levels[k] for k in random.integers(0, len(feature.levels), rows)])}
+    taken = random.integers(0, len(typical), rows)
+    return {column: typical[column].array[taken] for column in feature.columns}
+
+
+def takes_missing(decision: Decision, schema: Schema, cases: pd.DataFrame) -> tuple[str, ...]:
+    """Columns in which a model scores missing values, tried on cases it can score."""
+    single = [f.columns[0] for f in schema.features if len(f.columns) == 1]
+    if _scores(decision, schema, cases, single):
+        return tuple(single)
+    return tuple(name for name in single if _scores(decision, schema, cases, [name]))
+
+
+def _scores(decision: Decision, schema: Schema, cases: pd.DataFrame, empty: list[str]) -> bool:
+    """Whether the model scores cases in which some columns are missing."""
+    try:
+        few = cases.iloc[:2].astype(dict.fromkeys(empty, object))
+        few[empty] = None
+        scores = decision.score(schema.conform(few, unseen="allow"))
+    except Exception:
+        return False
+    return bool(np.isfinite(scores).all())
