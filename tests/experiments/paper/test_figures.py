@@ -78,7 +78,7 @@ def test_other_records_give_other_numbers(records: dict[str, list[Record]]) -> N
     assert (again["sev"] == 2 * numbers["sev"]).all()
 
 
-def test_flexibility_has_a_point_for_each_amount_and_nought_for_plain_clusters(
+def test_flexibility_has_a_point_for_each_amount_and_zero_for_plain_clusters(
     records: dict[str, list[Record]],
 ) -> None:
     drawing = draw(figures.find("flexibility"), ["german"], records)

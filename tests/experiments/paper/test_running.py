@@ -28,7 +28,7 @@ from fewest.experiments.paper.base import Published, Table, Tell, fingerprint
 
 
 @dataclass(frozen=True)
-class Sums:
+class Sums(Table):
     """A table that can be computed in one's head, and stops where it is told to."""
 
     name: ClassVar[str] = "sums"
@@ -40,8 +40,6 @@ class Sums:
     published: ClassVar[Published] = {("german", "plus"): {"value": Printed(12.0, 0.5)}}
     notes: ClassVar[tuple[str, ...]] = ("A note.",)
 
-    folder: str | Path | None = None
-    quick: bool = False
     step: int = 10
     stop_at: int | None = None
     seen: list[Unit] = field(default_factory=list, compare=False)

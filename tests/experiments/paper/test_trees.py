@@ -9,7 +9,7 @@ import pytest
 from fewest.experiments.paper import Rows, as_dict, as_markdown, find, load_split, run, summarise
 from fewest.experiments.paper.printed import TREES
 from fewest.experiments.paper.store import Store
-from fewest.experiments.paper.trees import QUICK_ROWS, SEARCHED, TreesTable, measure
+from fewest.experiments.paper.trees import SEARCHED, TreesTable, measure
 from fewest.models.trees import CARTClassifier, Leaf, Split, Tree
 from fewest.models.trees.leaf_counts import recount
 
@@ -100,7 +100,7 @@ def test_the_settings_are_plain_values_for_every_dataset() -> None:
         assert settings["GOSDT"]["regularization"] == settings["TOpt"]["regularization"] > 0
         assert settings["TOpt"]["depth"] == settings["GOSDT"]["depth_budget"] == 4
     assert TreesTable(quick=True).settings("adult") != TreesTable().settings("adult")
-    assert len(load_split("german", 0).X_train) < QUICK_ROWS
+    assert len(load_split("german", 0).X_train) < TreesTable.quick_rows
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,7 @@ from fewest.reporting.plots import (
     SevDistributionDisplay,
     TradeOffDisplay,
 )
-from fewest.reporting.plots._display import Display
+from fewest.reporting.plots.display import Display
 
 Train = tuple[pd.DataFrame, np.ndarray]
 POINTS = pd.DataFrame({

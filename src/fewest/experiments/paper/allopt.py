@@ -4,24 +4,21 @@ from __future__ import annotations
 
 import time
 import warnings
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
 from typing import Any, ClassVar, NamedTuple
 
 from fewest import references
 from fewest.decision import Decision
 from fewest.errors import FewestWarning, PositiveReferenceError
-from fewest.experiments.paper.base import Published, Record, TableColumn, Tell
-from fewest.experiments.paper.data import Rows, load_split
+from fewest.experiments.paper.base import Published, Record, Table, TableColumn, Tell
+from fewest.experiments.paper.data import Rows
 from fewest.experiments.paper.measures import CASES, Densities, densities_of, explain, performance
 from fewest.experiments.paper.models import CLUSTERS, PaperModel, changed_defaults, estimator, fit
 from fewest.experiments.paper.printed import printed_training
 from fewest.references import References
 
-QUICK_ROWS = 400
 CLUSTERED = 5_000  # rows that centres are sought among: they are sought again and again
 # The paper's name -> the model before (see paper/models.py), and what is trained.
 KINDS: dict[str, tuple[str, dict[str, Any]]] = {
@@ -83,17 +80,8 @@ OWN_SINGLE: dict[tuple[str, str], dict[str, Any]] = {
 }
 
 
-@dataclass(frozen=True)
-class AllOptTable(ABC):
-    """What the two tables share.
-
-    Parameters
-    ----------
-    folder : path, optional
-        Where the paper's data are.
-    quick : bool
-        Few rows and short training: to see that everything runs, not to compare.
-    """
+class AllOptTable(Table):
+    """What the two tables share."""
 
     datasets: ClassVar[tuple[str, ...]] = tuple(CLUSTERS)
     methods: ClassVar[tuple[str, ...]] = tuple(KINDS)
@@ -131,9 +119,6 @@ class AllOptTable(ABC):
 
     own: ClassVar[Mapping[tuple[str, str], Mapping[str, Any]]] = OWN
 
-    folder: str | Path | None = None
-    quick: bool = False
-
     def settings(self, dataset: str) -> Mapping[str, Any]:
         """Everything that decides the figures beside the data and the split."""
         walk = WALKS[dataset]
@@ -154,9 +139,7 @@ class AllOptTable(ABC):
 
     def cells(self, dataset: str, split: int, tell: Tell) -> list[Record]:
         """Fit and train the models on one split, and explain both."""
-        rows = load_split(dataset, split, self.folder)
-        if self.quick:
-            rows = Rows(*(part[:QUICK_ROWS] for part in rows))
+        rows = self.rows(dataset, split)
         start = fit("L2LR", dataset, rows.X_train, rows.y_train, self.quick)
         densities = densities_of(Decision(start, positive=1), rows, CLUSTERS[dataset][0])
         recipe = self.recipe(dataset)
@@ -207,13 +190,7 @@ class AllOptTable(ABC):
 
 
 class AllOpt1Table(AllOptTable):
-    """All-Opt-1: one mean/mode reference.
-
-    Examples
-    --------
-    >>> AllOpt1Table().published[("fico", "MLP")]["sev"].mean
-    1.28
-    """
+    """All-Opt-1: one mean/mode reference."""
 
     name: ClassVar[str] = "allopt1"
     stored_as: ClassVar[str] = "allopt1"
@@ -227,13 +204,7 @@ class AllOpt1Table(AllOptTable):
 
 
 class AllOptClusterTable(AllOptTable):
-    """All-Opt-cluster: the centres of clusters, made anew as the model changes.
-
-    Examples
-    --------
-    >>> AllOptClusterTable().published[("fico", "LR")]["sev"].mean
-    1.41
-    """
+    """All-Opt-cluster: the centres of clusters, made anew as the model changes."""
 
     name: ClassVar[str] = "alloptc"
     stored_as: ClassVar[str] = "alloptc"

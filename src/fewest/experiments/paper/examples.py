@@ -34,20 +34,7 @@ WORDS = {Status.UNREACHABLE: "not possible", Status.BUDGET: "stopped"}
 
 @dataclass(frozen=True)
 class Answer:
-    """What one kind of SEV says of a case.
-
-    Attributes
-    ----------
-    kind : str
-    status : str
-    changes : mapping
-        Feature -> the value it would have had.
-
-    Examples
-    --------
-    >>> Answer("SEV1", "EXPLAINED", {"debt": 3}).size
-    '1'
-    """
+    """What one kind of SEV says of a case: feature -> the value it would have had."""
 
     kind: str
     status: str
@@ -61,21 +48,7 @@ class Answer:
 
 @dataclass(frozen=True)
 class PaperCase:
-    """A query with its answers.
-
-    Attributes
-    ----------
-    row : int
-        Its place in the whole table.
-    values : mapping
-        Feature -> the query's value.
-    answers : tuple of Answer
-
-    Examples
-    --------
-    >>> Case(7, {"debt": 9, "age": 30}, (Answer("SEV1", "EXPLAINED", {"debt": 3}),)).features
-    ('debt',)
-    """
+    """A query, its place in the whole table, and its answers."""
 
     row: int
     values: Mapping[str, Any]
@@ -98,26 +71,7 @@ class PaperCase:
 
 @dataclass(frozen=True)
 class Examples:
-    """Cases of one dataset.
-
-    Attributes
-    ----------
-    dataset, title : str
-    cases : tuple of Case
-    notes : tuple of str
-
-    Examples
-    --------
-    >>> case = Case(7, {"debt": 9}, (Answer("SEV1", "EXPLAINED", {"debt": 3}),))
-    >>> print(Examples("german", "Two lines", (case,), ("A note.",)).text())
-    Two lines
-    <BLANKLINE>
-    row 7             Query  SEV1
-    debt              9      3
-    features changed         1
-    <BLANKLINE>
-    A note.
-    """
+    """Cases of one dataset."""
 
     dataset: str
     title: str
@@ -154,28 +108,12 @@ class Examples:
 
 
 def examples(dataset: str, folder: str | Path | None = None, quick: bool = False) -> Examples:
-    """The first cases of a dataset, explained in every way.
-
-    Parameters
-    ----------
-    dataset : str
-        ``compas``, ``fico`` or ``mimic_demo`` as in the paper, or another one of its tables.
-    folder : path, optional
-        Where the paper's data are; default: FEWEST_DATA.
-    quick : bool
-        One case, and few training rows.
-
-    Examples
-    --------
-    >>> shown = examples("german", quick=True)
-    >>> [answer.kind for answer in shown.cases[0].answers]
-    ['SEV1', 'SEV-F', 'SEV-cluster', 'SEV-cluster+F', 'SEV-T']
-    """
+    """The first cases of one of the paper's datasets, explained in every way; one, from few training rows, if quick."""
     if dataset not in SETTINGS:
         raise UsageError(f'there are no examples of "{dataset}"', do=f"choose from {', '.join(SETTINGS)}")
     rows = load_split(dataset, 0, folder)
     if quick:
-        rows = Rows(*(part[:QUICK_ROWS] for part in rows))
+        rows = rows.first(QUICK_ROWS)
     explainers = dict(_explainers(dataset, rows))
     queries = _decided_against(rows.X_test, [explainer.decision for explainer in explainers.values()])
     queries = queries[: QUICK_COUNT if quick else COUNT]

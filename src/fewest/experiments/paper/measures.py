@@ -79,9 +79,12 @@ def _closeness(out: Explanations) -> dict[str, float]:
 
 def _credibility(out: Explanations, densities: Densities) -> dict[str, float]:
     turned = out.turned()[_explained(out)]
-    if len(turned) == 0:
-        return {}
-    authors, sane = (density.log_density(turned) for density in densities)
+    return likelihoods(turned, densities) if len(turned) else {}
+
+
+def likelihoods(rows: pd.DataFrame, densities: Densities) -> dict[str, float]:
+    """Mean and median log-likelihood of rows under both mixtures."""
+    authors, sane = (density.log_density(rows) for density in densities)
     return {
         "log_likelihood": float(authors.mean()),
         "log_likelihood_median": float(np.median(authors)),

@@ -13,10 +13,8 @@ from fewest.decision import Decision
 from fewest.engine.model_reading import ModelReading
 from fewest.engine.structure import Opaque
 from fewest.engine.verification import Vertices
+from fewest.experiments.peers.base import Bools, Floats
 from fewest.tables.schema import Schema
-
-Floats = npt.NDArray[np.float64]
-Bools = npt.NDArray[np.bool_]
 
 SAMPLE = 48
 
@@ -31,21 +29,7 @@ def read_inside(decision: Decision, schema: Schema, rows: pd.DataFrame) -> Model
 class Between:
     """Cases, the goal of each, and everything between them.
 
-    Attributes
-    ----------
-    vertices : Vertices
-        The raw rows.
-    inside : Inside
-    start, goal : (n, columns the structure is defined on)
-        Cases and goals as the structure takes them; without columns where nothing was read.
-
-    Examples
-    --------
-    >>> X = pd.DataFrame({"debt": [8, 2], "age": [30, 50]}); schema = Schema.infer(X)
-    >>> decision = Decision(lambda rows: rows["debt"].to_numpy() / 10)
-    >>> between = Between.read(decision, schema, Inside.unread(decision, schema), X.iloc[[0]], X.iloc[[1]])
-    >>> between.excess(np.array([0, 0]), np.array([[True, False], [False, True]])).round(1).tolist()
-    [-0.3, 0.3]
+    ``start`` and ``goal`` are cases and goals as the structure takes them; without columns where nothing was read.
     """
 
     vertices: Vertices

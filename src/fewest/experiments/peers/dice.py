@@ -71,14 +71,16 @@ class DiCE:
 
 @dataclass(frozen=True, eq=False)
 class DiceTable:
-    """The decision as dice-ml wants a classifier: levels are told as text, the second class is the one explained."""
+    """The decision as dice-ml wants a classifier: levels are text, the second class is the one explained."""
 
     decision: Decision
     schema: Schema
 
     def as_text(self, rows: pd.DataFrame) -> pd.DataFrame:
         """Rows with numbers as they are and the number of each level as text."""
-        return pd.DataFrame({f.name: _told(rows[f.columns[0]], f) for f in self.schema.features}, index=rows.index)
+        return pd.DataFrame(
+            {f.name: _level_numbers(rows[f.columns[0]], f) for f in self.schema.features}, index=rows.index
+        )
 
     def meant(self, table: pd.DataFrame) -> pd.DataFrame:
         """The rows that a table of dice-ml means, rounded as the schema shows them."""
@@ -129,7 +131,7 @@ class Sampling:
         return self.plain.schema.conform(after.assign(**kept), unseen="allow")
 
 
-def _told(column: pd.Series[Any], feature: Feature) -> Any:
+def _level_numbers(column: pd.Series[Any], feature: Feature) -> Any:
     if feature.is_numeric:
         return column
     codes = pd.Index(list(feature.levels), dtype=object).get_indexer(column.astype(object))

@@ -14,12 +14,10 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from fewest.experiments.peers.base import Bools, Floats
 from fewest.tables.closeness import as_numbers
 from fewest.tables.frames import mix
 from fewest.tables.schema import Feature, Schema
-
-Floats = npt.NDArray[np.float64]
-Bools = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,7 +40,7 @@ class PeerSpace:
     Examples
     --------
     >>> X = pd.DataFrame({"age": [20, 40], "job": ["a", "b"]})
-    >>> space = Space.fit(Schema.infer(X), X)
+    >>> space = PeerSpace.fit(Schema.infer(X), X)
     >>> space.encode(X).tolist()
     [[-1.0, 1.0, 0.0], [1.0, 0.0, 1.0]]
     >>> space.decode(np.array([[0.52, 0.4, 0.6]]), X.iloc[[0]]).to_dict("records")

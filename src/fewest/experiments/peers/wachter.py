@@ -11,14 +11,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
 from fewest.decision import Decision
-from fewest.experiments.peers.base import FittedPeer
+from fewest.experiments.peers.base import FittedPeer, Floats
 from fewest.experiments.peers.score import Score
-
-Floats = npt.NDArray[np.float64]
 
 MARGIN_GROWTH = 1.25
 

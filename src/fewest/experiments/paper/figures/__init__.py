@@ -16,14 +16,14 @@ __all__ = ["Drawing", "Figure", "check", "draw", "find", "names", "save"]
 
 # Name -> module, class, and the tables it shows: it can be drawn where one of them is there.
 _FIGURES: dict[str, tuple[str, str, tuple[str, ...]]] = {
-    "closeness": ("trade_off", "ClosenessFigure", ("sev1", "sevc", "sevcf")),
-    "credibility": ("trade_off", "CredibilityFigure", ("sev1", "sevc", "sevcf")),
-    "flexibility": ("flexibility", "FlexibilityFigure", ("sevc", "sevcf")),
-    "counterfactual_scatter": ("counterfactuals", "CounterfactualsFigure", ("counterfactuals",)),
-    "allopt_bars": ("allopt", "AllOptFigure", ("allopt1", "alloptc")),
-    "cluster_maps": ("clusters", "ClusterMapsFigure", ()),
-    "regions": ("regions", "RegionsFigure", ()),
-    "hypercube": ("hypercube", "HypercubeFigure", ()),
+    "closeness": ("of_tables", "ClosenessFigure", ("sev1", "sevc", "sevcf")),
+    "credibility": ("of_tables", "CredibilityFigure", ("sev1", "sevc", "sevcf")),
+    "flexibility": ("of_tables", "FlexibilityFigure", ("sevc", "sevcf")),
+    "counterfactual_scatter": ("of_tables", "CounterfactualsFigure", ("counterfactuals",)),
+    "allopt_bars": ("of_tables", "AllOptFigure", ("allopt1", "alloptc")),
+    "cluster_maps": ("of_models", "ClusterMapsFigure", ()),
+    "regions": ("of_models", "RegionsFigure", ()),
+    "hypercube": ("of_models", "HypercubeFigure", ()),
 }
 
 

@@ -1,4 +1,4 @@
-"""What sparsity costs while All-Opt weighs it more and more (the choice of C1)."""
+"""What sparsity costs in accuracy: among all near-optimal trees (TOpt's choice), and along All-Opt's path (of C1)."""
 
 from __future__ import annotations
 
@@ -6,12 +6,71 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Self
 
+import numpy as np
 import pandas as pd
 
 from fewest.errors import UsageError
-from fewest.reporting.plots._display import LINES, MARKERS, Display, shade
+from fewest.reporting.plots.display import LINES, MARKERS, Display, shade
 
-WORDS = {"roc_auc": "AUC", "accuracy": "accuracy"}
+SMALLEST, LARGEST = 14.0, 260.0
+MEASURES = {"roc_auc": "AUC", "accuracy": "accuracy"}
+
+
+@dataclass
+class FrontDisplay(Display):
+    """Training accuracy against mean SEV-T of the trees in a Rashomon set.
+
+    A point stands for all trees with the same accuracy, leaves and mean SEV-T, its size for their number; points that
+    nothing else beats are filled, and the chosen tree is marked with a star. No information is in colour alone.
+
+    Parameters
+    ----------
+    table : DataFrame
+        As in ``TOptClassifier.front_``.
+
+    Examples
+    --------
+    >>> from fewest.models.rashomon import TOptClassifier
+    >>> frame = pd.DataFrame({"age": [20, 25, 30, 50, 60, 70], "job": ["none", "none", "clerk"] * 2})
+    >>> model = TOptClassifier(bound=0.2).fit(frame, ["bad", "bad", "bad", "ok", "ok", "bad"])
+    >>> FrontDisplay.from_estimator(model).table["trees"].sum() == model.n_trees_
+    np.True_
+    """
+
+    @classmethod
+    def from_estimator(cls, estimator: Any) -> Self:
+        """Of a fitted `TOptClassifier`."""
+        if not hasattr(estimator, "front_"):
+            raise UsageError(f"{type(estimator).__name__} has no front_", do="pass a fitted TOptClassifier")
+        return cls(estimator.front_)
+
+    def _draw(self, ax: Any) -> None:
+        drawn = self.table[self.table["mean_sev_t"].notna()]
+        if len(drawn) == 0:
+            raise UsageError("no tree of the set decides a case positive that can be turned", do="enlarge the set")
+        sizes = _sizes(drawn["trees"].to_numpy(dtype=float))
+        best = drawn["pareto"].to_numpy(dtype=bool)
+        for kept, face, label in ((~best, "none", "other trees"), (best, "0.35", "nothing better in all three")):
+            rows = drawn[kept]
+            ax.scatter(
+                rows["mean_sev_t"], rows["accuracy"], s=sizes[kept], facecolors=face, edgecolors="0.35",
+                linewidths=0.8, label=f"{label} ({int(rows['trees'].sum()):,})",
+            )  # fmt: skip
+        mark = drawn[drawn["chosen"].to_numpy(dtype=bool)]
+        ax.scatter(
+            mark["mean_sev_t"], mark["accuracy"], marker="*", s=220, facecolors="white", edgecolors="black",
+            linewidths=1.4, zorder=3, label="chosen",
+        )  # fmt: skip
+        ax.set_xlabel("mean SEV-T (features to change per case)")
+        ax.set_ylabel("training accuracy")
+        ax.set_title(f"{int(self.table['trees'].sum()):,} near-optimal trees")
+        ax.legend(loc="best", frameon=False)
+
+
+def _sizes(trees: Any) -> Any:
+    """Areas of the points: by the logarithm of how many trees, because sets have one and thousands side by side."""
+    scale = np.log1p(trees)
+    return SMALLEST + (LARGEST - SMALLEST) * (scale - np.log1p(1.0)) / max(1.0, float(np.log1p(10_000.0)))
 
 
 @dataclass
@@ -34,11 +93,10 @@ class TrainingFrontDisplay(Display):
 
     Examples
     --------
-    >>> import matplotlib as mpl
-    >>> mpl.use("agg")
+    >>> from matplotlib.figure import Figure
     >>> front = pd.DataFrame({"c1": [0.0, 0.1], "c2": [0.0, 1.0], "accuracy": [0.8, 0.795], "roc_auc": [0.85, 0.85],
     ...                       "mean_sev": [1.5, 1.1], "positives": 9, "unreachable": 0, "chosen": [False, True]})
-    >>> TrainingFrontDisplay(front).plot().ax_.get_xlabel()
+    >>> TrainingFrontDisplay(front).plot(Figure().subplots()).ax_.get_xlabel()
     'mean SEV on the rows held out (fewer is better)'
     """
 
@@ -66,13 +124,13 @@ class TrainingFrontDisplay(Display):
             )  # fmt: skip
         ax.margins(0.12)
         ax.set_xlabel("mean SEV on the rows held out (fewer is better)")
-        ax.set_ylabel(" and ".join(WORDS.get(measure, measure) for measure in self.measures))
+        ax.set_ylabel(" and ".join(MEASURES.get(measure, measure) for measure in self.measures))
         ax.set_title("numbers: C1")
         ax.legend(frameon=False, fontsize="small")
 
     def _line(self, ax: Any, drawn: pd.DataFrame, measure: str, place: int) -> None:
         """One measure: its band, its paths from the warm-up on, its stops, its star."""
-        name = WORDS.get(measure, measure)
+        name = MEASURES.get(measure, measure)
         usable = (drawn["unreachable"] <= self.max_unreachable * drawn["positives"]).to_numpy(dtype=bool)
         best = float(drawn[measure][usable | (not usable.any())].max())
         ax.axhspan(

@@ -1,4 +1,4 @@
-"""Where SEV is 1, where it is 2: a map over two features, the others as in the reference."""
+"""Maps: where SEV is 1 and where 2, over two features; and the clusters that references come from, with their rows."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ import numpy.typing as npt
 import pandas as pd
 
 from fewest.errors import UsageError, check_count
-from fewest.reporting.plots._display import Display, ink, shade
+from fewest.references import References
+from fewest.reporting.plots.display import MARKERS, Display, ink, shade
 from fewest.results.explanation import STATUSES, Status
 from fewest.tables.schema import Feature
 
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 
 ACCEPTED, NONE = "accepted", "not possible"
 ENDS = (0.01, 0.99)
+MOST = 1500  # points drawn; more hide each other
 
 
 @dataclass
@@ -35,7 +37,6 @@ class RegionDisplay(Display):
 
     Examples
     --------
-    >>> from matplotlib.figure import Figure
     >>> import fewest as fw
     >>> X = pd.DataFrame({"debt": range(100), "rent": [7 * k % 100 for k in range(100)]})
     >>> y = X["debt"] + X["rent"] > 120
@@ -44,8 +45,6 @@ class RegionDisplay(Display):
     >>> display = RegionDisplay.from_explainer(explainer, X, steps=11)
     >>> sorted(set(display.table["region"]))
     ['SEV 1', 'SEV 2', 'accepted']
-    >>> display.plot(Figure().subplots()).ax_.get_ylabel()
-    'rent'
     """
 
     stars: pd.DataFrame
@@ -54,17 +53,9 @@ class RegionDisplay(Display):
     def from_explainer(
         cls, explainer: Explainer, X: Any, features: Sequence[str] | None = None, steps: int = 61
     ) -> Self:
-        """Explain a grid.
+        """Explain a grid of ``steps`` points per feature, over the spread of the rows of ``X``.
 
-        Parameters
-        ----------
-        explainer : Explainer
-        X : table
-            Rows that say how far the features spread.
-        features : two str, optional
-            Default: the first two numeric ones. All others have the values of the first reference.
-        steps : int
-            Grid points per feature.
+        ``features`` are two names, by default the first two numeric ones; others have the first reference's values.
         """
         check_count("steps", steps, least=2)
         schema, refs = explainer.schema, explainer.references
@@ -155,3 +146,94 @@ def _middle(inside: npt.NDArray[np.bool_]) -> tuple[int, int]:
     deep = distance_transform_edt(np.pad(inside, 1))[1:-1, 1:-1]
     row, column = np.unravel_index(int(np.argmax(deep)), deep.shape)
     return int(row), int(column)
+
+
+@dataclass
+class ClusterMapDisplay(Display):
+    """Rows in two dimensions: a marker per cluster, small dots for rows decided against, a star per centre.
+
+    Parameters
+    ----------
+    table : DataFrame
+        One row per reference: ``reference``, ``x``, ``y`` (its cluster's centre on the map), ``rows`` (assigned to it
+        among those given), ``accepted`` (of these), ``score`` (of the reference).
+    points : DataFrame
+        Rows drawn: ``x``, ``y``, ``cluster`` (number of the reference), ``accepted``.
+
+    Examples
+    --------
+    >>> import fewest as fw
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> X = pd.DataFrame({"debt": [1, 1, 1, 1, 1, 9, 9], "age": [20, 21, 22, 60, 62, 30, 50]})
+    >>> y = [0, 0, 0, 0, 0, 1, 1]
+    >>> decision = fw.Decision(LogisticRegression().fit(X, y))
+    >>> refs = fw.references.clusters(decision, X, y, n_clusters=2)
+    >>> display = ClusterMapDisplay.from_references(refs, X)
+    >>> display.table["accepted"].tolist()
+    [3, 2]
+    """
+
+    points: pd.DataFrame
+    of: int = 0
+
+    @classmethod
+    def from_references(cls, references: References, X: Any, most: int = MOST, random_state: int = 0) -> Self:
+        """Of references made by `references.clusters`, with the rows of ``X``.
+
+        Clusters found in more than two dimensions are shown on the two principal axes of the rows. More than ``most``
+        rows are sampled for the picture; the table counts all.
+        """
+        from fewest.references.clustering import pca
+
+        check_count("most", most)
+        plain = references.plain()
+        assigner: Any = plain.assigner
+        if not all(hasattr(assigner, name) for name in ("space", "fitted", "centres")):
+            raise UsageError("these references do not come from clusters", do="make them with references.clusters")
+        frame = plain.schema.conform(X, unseen="allow")
+        places, centres = assigner.fitted.transform(assigner.space.encode(frame)), assigner.centres
+        if places.shape[1] > 2:
+            flat = pca(2).fit(places)
+            places, centres = flat.transform(places), flat.transform(centres)
+        verdicts, cluster = plain.decision.verdicts(frame), assigner.assign(frame)
+        if places.shape[1] == 1:
+            places, centres = (np.column_stack([part, np.zeros(len(part))]) for part in (places, centres))
+        points = pd.DataFrame({
+            "x": places[:, 0], "y": places[:, 1], "cluster": cluster, "accepted": ~verdicts.positive,
+        })  # fmt: skip
+        table = pd.DataFrame({
+            "reference": plain.names, "x": centres[:, 0], "y": centres[:, 1],
+            "rows": np.bincount(cluster, minlength=len(plain)),
+            "accepted": np.bincount(cluster[~verdicts.positive], minlength=len(plain)),
+            "score": plain.score,
+        })  # fmt: skip
+        return cls(table, points=points.iloc[_sample(len(points), most, random_state)], of=len(points))
+
+    def _draw(self, ax: Any) -> None:
+        against = self.points[~self.points["accepted"]]
+        ax.scatter(against["x"], against["y"], s=3, color="0.8", label="decided against", zorder=1)
+        for number, name in enumerate(self.table["reference"]):
+            own = self.points[self.points["accepted"] & (self.points["cluster"] == number)]
+            ax.scatter(
+                own["x"], own["y"], s=14, marker=MARKERS[number % len(MARKERS)], facecolors=shade(number),
+                edgecolors="0.25", linewidths=0.4, label=name, zorder=2,
+            )  # fmt: skip
+        ax.scatter(
+            self.table["x"], self.table["y"], s=230, marker="*", facecolors="white", edgecolors="black", linewidths=1.3,
+            label="centre", zorder=3,
+        )  # fmt: skip
+        for line in self.table.itertuples():
+            ax.annotate(
+                line.reference, (line.x, line.y), (0, 9), textcoords="offset points", ha="center", fontsize=8, zorder=4,
+                bbox={"boxstyle": "round,pad=0.15", "facecolor": "white", "edgecolor": "none", "alpha": 0.8},
+            )  # fmt: skip
+        ax.set_xticks([])
+        ax.set_yticks([])
+        ax.set_title(f"{len(self.points):,} of {self.of:,} rows")
+        ax.legend(frameon=False, fontsize="x-small", loc="best", markerscale=0.8)
+
+
+def _sample(count: int, most: int, random_state: int) -> npt.NDArray[np.int64]:
+    if count <= most:
+        return np.arange(count)
+    return np.sort(np.random.default_rng(random_state).choice(count, most, replace=False))

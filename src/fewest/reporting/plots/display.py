@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, Self
 
@@ -18,13 +20,7 @@ SHADES = ("white", "0.75", "0.45", "0.1")
 
 @dataclass
 class Display(ABC):
-    """A table that can be drawn; `plot` sets ``ax_`` and ``figure_``.
-
-    Parameters
-    ----------
-    table : DataFrame
-        The numbers that are drawn.
-    """
+    """A table of numbers that can be drawn; `plot` sets ``ax_`` and ``figure_``."""
 
     table: pd.DataFrame
     ax_: Any = field(default=None, init=False, repr=False)
@@ -33,7 +29,9 @@ class Display(ABC):
     def plot(self, ax: Any = None) -> Self:
         """Draw, into a new figure unless axes are given; returns itself."""
         if ax is None:
-            ax = new_axes()
+            with needs_matplotlib("plots"):
+                import matplotlib.pyplot as plt
+            ax = plt.subplots()[1]
         self._draw(ax)
         self.ax_, self.figure_ = ax, ax.figure
         return self
@@ -43,13 +41,13 @@ class Display(ABC):
         """Draw into axes; each display does this in its own way."""
 
 
-def new_axes() -> Any:
-    """Axes in a figure of their own."""
+@contextmanager
+def needs_matplotlib(what: str) -> Iterator[None]:
+    """Say what to install where an import of matplotlib fails."""
     try:
-        import matplotlib.pyplot as plt
+        yield
     except ImportError as error:
-        raise MissingExtraError("plots need matplotlib", do='pip install "fewest[plots]"') from error
-    return plt.subplots()[1]
+        raise MissingExtraError(f"{what} need matplotlib", do='pip install "fewest[plots]"') from error
 
 
 def shade(number: int) -> str:
