@@ -39,6 +39,7 @@ demo: $(VENV)/.core
 
 check: $(VENV)/.test
 	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 

@@ -7,6 +7,7 @@ from itertools import combinations
 import pandas as pd
 import pytest
 from paper_data import paper_data as paper_data
+from slow_cases import mostly_slow
 
 import fewest as fw
 from fewest import checks
@@ -34,8 +35,8 @@ def levels(
     return [chosen for chosen, is_turned in zip(sets, turned, strict=True) if is_turned]
 
 
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("name", ["german", "compas", "adult", "headline"])
+@pytest.mark.parametrize("kind", mostly_slow(KINDS, ("l2lr", "gbdt", "mlp", "xgboost")))
+@pytest.mark.parametrize("name", mostly_slow(("german", "compas", "adult", "headline"), ("german",)))
 def test_answers_on_the_papers_data_are_smallest(name: str, kind: str) -> None:
     if name != "german" and subjects.data_folder() is None:
         pytest.skip("the paper's data are not here (FEWEST_DATA)")

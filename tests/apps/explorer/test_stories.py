@@ -350,11 +350,6 @@ def names(value: Any) -> str:
     return value if isinstance(value, str) else value.__name__
 
 
-def test_there_are_at_least_twenty_stories() -> None:
-    assert len(STORIES) >= 20
-    assert len(ROTATED) + len(OTHERS) == 3 * len(STORIES)
-
-
 @pytest.mark.parametrize(("told", "device"), ROTATED, ids=names)
 def test_a_story_on_one_device(chromium: Any, place: Place, told: Callable[[Visit], None], device: str) -> None:
     for visit in visits(chromium, place, device):

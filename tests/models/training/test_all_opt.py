@@ -47,14 +47,20 @@ def trained(model: str = "logistic", **changes: Any) -> AllOptClassifier:
 
 # Two dozen checks fit tables of a few rows on which no model decides anything positive: that warning is what they see.
 @pytest.mark.filterwarnings("ignore::fewest.errors.FewestWarning")
+@parametrize_with_checks([AllOptClassifier("logistic", warmup_epochs=30, epochs=5, batch_size=32)])
+def test_scikit_learns_checks_pass(estimator: Any, check: Any) -> None:
+    assert check(estimator) is None
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore::fewest.errors.FewestWarning")
 @parametrize_with_checks(
     [
-        AllOptClassifier("logistic", warmup_epochs=30, epochs=5, batch_size=32),
         AllOptClassifier("mlp", warmup_epochs=30, epochs=5, batch_size=32, hidden=(16,), learning_rate=0.01),
         AllOptClassifier("boosted", epochs=2, booster=_small_booster()),
     ]
 )
-def test_scikit_learns_checks_pass(estimator: Any, check: Any) -> None:
+def test_scikit_learns_checks_pass_for_other_models(estimator: Any, check: Any) -> None:
     assert check(estimator) is None
 
 

@@ -11,13 +11,13 @@ from sklearn.compose import make_column_transformer
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from sklearn.tree import DecisionTreeClassifier
+from slow_cases import mostly_slow
 
 import fewest as fw
 from fewest import datasets
 
 DATA = Path(__file__).parents[4] / "shared" / "data"
 NAMES = ["german", "compas", "fico", "adult", "headline"]
-WANTED = 100_000
 
 
 def table(name: str) -> tuple[pd.DataFrame, np.ndarray]:
@@ -57,7 +57,7 @@ def alone(model, points: pd.DataFrame) -> int:
     return sum(model.predict_proba(row[None, :], check_input=False)[0, 1] >= 0.5 for row in rows)
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", mostly_slow(NAMES, ("german", "compas")))
 def test_every_point_is_predicted_negative_one_row_at_a_time(name: str) -> None:
     X, y = table(name)
     X, groups = one_hot(X)
@@ -73,11 +73,6 @@ def test_every_point_is_predicted_negative_one_row_at_a_time(name: str) -> None:
             given += len(points)
     least = {"german": 500, "compas": 20_000, "fico": 40_000, "adult": 30_000, "headline": 100_000}
     assert given >= least[name]
-
-
-def test_the_points_are_a_hundred_thousand_where_the_data_are_here() -> None:
-    """The least numbers above add up to what was promised."""
-    assert WANTED <= 20_000 + 40_000 + 30_000 + 100_000
 
 
 @pytest.mark.parametrize("name", ["german", "adult"])

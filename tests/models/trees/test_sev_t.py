@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from random_trees import decide, point_of, random_rows, random_schema, random_tree, sev_by_enumeration
+from slow_cases import mostly_slow
 
 from fewest.models.trees import Reach, Tree, boxes, collapse
 
@@ -13,7 +14,7 @@ SEEDS = range(10)
 
 
 def trees(seed: int, count: int, depth: int = 6, p: int = 4):
-    """So many trees that decide somebody positive and somebody negative, with the generator they came from."""
+    """Trees that decide somebody positive and somebody negative, with the generator they came from."""
     random = np.random.default_rng(seed)
     given = 0
     while given < count:
@@ -29,7 +30,7 @@ def positive_rows(random, tree: Tree, n: int, missing: float = 0.0):
     return rows[tree.decide(rows)]
 
 
-@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize("seed", mostly_slow(SEEDS, (0, 1, 2)))
 def test_sev_t_equals_brute_force(seed: int) -> None:
     compared = 0
     for random, tree in trees(seed, 2 * PER_SEED):
@@ -45,14 +46,13 @@ def test_sev_t_equals_brute_force(seed: int) -> None:
     assert compared == PER_SEED
 
 
-def test_the_random_trees_are_five_thousand_and_need_several_features() -> None:
+def test_the_random_trees_need_several_features() -> None:
     sizes = np.zeros(8, dtype=int)
     for random, tree in trees(0, PER_SEED):
         rows = positive_rows(random, tree, 6)
         _, cost = Reach.build(tree).search(tree.encode(rows))
         for value in cost[np.isfinite(cost)]:
             sizes[int(value)] += 1
-    assert PER_SEED * len(SEEDS) >= 5000
     assert sizes[0] == 0
     assert (sizes[1:4] > 20).all()
 

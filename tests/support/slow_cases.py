@@ -1,0 +1,13 @@
+"""Parameters of which some run with `make test` and the others with `make test-slow`."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+from typing import Any
+
+import pytest
+
+
+def mostly_slow(values: Iterable[Any], ordinary: Collection[Any]) -> list[Any]:
+    """All values as parameters of a test; those that are not named as ordinary have the mark `slow`."""
+    return [value if value in ordinary else pytest.param(value, marks=pytest.mark.slow) for value in values]
