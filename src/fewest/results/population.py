@@ -183,7 +183,7 @@ def summarize(population: Population, seconds: float | None = None) -> Summary:
     """Figures of a population: counts by status, SEV, closeness, likelihood, proof."""
     tally, saved = population.tally, population.saved_references()
     names = np.array(saved.names, dtype=object)
-    twins = set(names[np.array(saved.twin_of) >= 0]) if saved.twin_of else set()
+    twins = set(names[np.array(saved.flexible_of) >= 0]) if saved.flexible_of else set()
     l_inf, density, proved, flexible = _Drawn(), _Drawn(), 0, 0
     for table in population.tables(("status", "l_inf", "log_density", "proved", "reference")):
         explained = table[table["status"] == Status.EXPLAINED.value]
@@ -206,7 +206,7 @@ def summarize(population: Population, seconds: float | None = None) -> Summary:
             "share with SEV 1": tally.share_one,
             "median l_inf (sd)": l_inf.median,
             **(likelihood if density.seen else {}),
-            **(used if saved.twin_of else {}),
+            **(used if saved.flexible_of else {}),
             "proved smallest": proved,
             **({} if seconds is None else {"seconds": float(seconds)}),
         }
