@@ -14,7 +14,7 @@ import pytest
 
 import fewest as fw
 from fewest.runs import explain_files, verify
-from fewest.runs.run import MANIFEST, sealed
+from fewest.runs.run_files import MANIFEST, sealed
 from fewest.runs.storage import digest
 from fewest.runs.verification.minimality import ClaimCubes, refute
 from fewest.runs.verification.model_scores import Scorer

@@ -18,14 +18,14 @@ from fewest.explainer import DEFAULT_NODES, DEFAULT_OWN_NODES, Explainer
 from fewest.models.trees import Tree, read
 from fewest.models.trees.file import as_dict
 from fewest.references import Leaves, References
-from fewest.runs.run import FORMAT, KIND, REFERENCES, TREE, canonical, read_references
+from fewest.runs.run_files import FORMAT, KIND, REFERENCES, TREE, canonical, read_references
 from fewest.runs.storage import digest, file_digest
 from fewest.tables.saved_schema import plain, schema_to_json
 
 
 def plan(
     explainer: Explainer, head: pd.DataFrame, data: Sequence[Mapping[str, Any]], *, alternatives: int, part_rows: int,
-    parts: str, model_file: Path | None, version: str, keep_cases: bool, beside: Mapping[str, bytes],
+    model_file: Path | None, version: str, keep_cases: bool, beside: Mapping[str, bytes],
     about: Mapping[str, Any],
 ) -> dict[str, Any]:  # fmt: skip
     """Everything the bytes of a run depend on.
@@ -36,8 +36,6 @@ def plan(
         First rows of the data; a model that comes from no file is known by its scores of them.
     data : sequence of mappings
         Name, size and SHA-256 of each file.
-    parts : str
-        ``parquet`` or ``jsonl``.
     keep_cases : bool
         Whether the cases' own values are kept.
     beside : mapping
@@ -57,7 +55,7 @@ def plan(
         "schema": {"sha256": digest(canonical(schema)), **schema},
         "about": dict(about),
         "settings": {
-            **describe(explainer, head), "alternatives": alternatives, "part_rows": part_rows, "parts": parts,
+            **describe(explainer, head), "alternatives": alternatives, "part_rows": part_rows, "parts": "parquet",
             "keep_cases": keep_cases,
         },
     }  # fmt: skip
