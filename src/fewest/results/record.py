@@ -160,6 +160,8 @@ class Field:
         Of a whole number in Parquet.
     dtype : str
         Of the column in a frame, where it is not the usual one.
+    optional : bool
+        Whether it may be null in JSON; numbers may always.
     certificate, http : str
         Its name there, where that is another; in HTTP a dot leads into an object.
     """
@@ -172,6 +174,7 @@ class Field:
     of: Callable[[Explanation], Any] | None = None
     bits: int = 64
     dtype: Any = None
+    optional: bool = False
     certificate: str = ""
     http: str = ""
 
@@ -274,7 +277,7 @@ FIELDS = (
           lambda a: (a.answers.status, STATUS_NAMES), lambda e: e.status.value,
           dtype=pd.CategoricalDtype(STATUS_NAMES)),
     Field("sev", "whole", "frame part certificate csv json http", "Number of features changed; only of EXPLAINED.",
-          lambda a: (a.sizes, a.explained), bits=32),
+          lambda a: (a.sizes, a.explained), bits=32, optional=True),
     Field("cost", "number", "part json", "Their summed weights; only of EXPLAINED.",
           lambda a: (a.answers.cost, a.explained)),
     Field("sentence", "text", "json http", "The answer in one sentence.", of=str),
@@ -310,7 +313,7 @@ FIELDS = (
     Field("all_listed", "truth", "frame part json http", "Whether the search proved that these are all smallest sets.",
           lambda a: (a.answers.complete, None)),
     Field("reference", "word", "frame part certificate csv json http", "Name of the reference compared with.",
-          lambda a: (a.answers.reference, a.references), dtype="string"),
+          lambda a: (a.answers.reference, a.references), dtype="string", optional=True),
     Field("l_inf", "number", "frame part csv json", "Largest change of a number, in standard deviations.",
           lambda a: (a.answers.l_inf, a.turned)),
     Field("log_density", "number", "frame part csv json",
@@ -386,7 +389,10 @@ def to_explanation(
 
 
 def as_markdown() -> str:
-    """The table of columns for the docs."""
-    lines = ["| column | type | where | meaning |", "|---|---|---|---|"]
-    lines += [f"| `{f.name}` | {f.kind} | {', '.join(f.places.split())} | {f.meaning} |" for f in FIELDS]
+    """The table of columns for the docs; a test compares, and says how to write it anew."""
+    lines = ["| column | kind | found in | meaning |", "|---|---|---|---|"]
+    for field in FIELDS:
+        other = {"certificate": field.certificate, "http": field.http}
+        places = [f"{place} (`{other[place]}`)" if other.get(place) else place for place in field.places.split()]
+        lines.append(f"| `{field.name}` | {field.kind} | {', '.join(places)} | {field.meaning} |")
     return "\n".join(lines)

@@ -16,7 +16,7 @@ import pytest
 
 pytest.importorskip("starlette", reason='pip install "fewest[explore]"')
 pytest.importorskip("uvicorn", reason='pip install "fewest[explore]"')
-pytest.importorskip("pyarrow", reason='pip install "fewest[scale]"')
+pytest.importorskip("pyarrow", reason='pip install "fewest[runs]"')
 
 from explorer_runs import PAYLOADS, Subject, people, problems_of
 
