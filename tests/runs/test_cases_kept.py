@@ -203,7 +203,7 @@ def test_a_rotten_file_of_cases_is_written_again(subject: Any, held: Path, finge
     def stop(*_: Any) -> None:
         raise StopError
 
-    choices = {"jobs": 1, "part_rows": 300, "title": "A title"}
+    choices = {"n_jobs": 1, "part_rows": 300, "title": "A title"}
     with pytest.raises(StopError):
         explain_files(subject.explainer, subject.parquet, tmp_path / "run", progress=stop, **choices)
     (tmp_path / "run" / "part-00000.cases.parquet").write_bytes(b"rotten")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -39,22 +39,25 @@ class Cells:
 
     def value(self, row: int, feature: Feature) -> Any:
         """A feature's value in a row: the level of a one-hot group, the parts of any other group."""
-        return value_of(feature, lambda column: typed(self.arrays[column][row], feature))
+        if len(feature.columns) == 1 and feature.kind != "indicators":
+            return typed(self.arrays[feature.columns[0]][row], feature)
+        return value_of(feature, {column: typed(self.arrays[column][row], feature) for column in feature.columns})
 
 
-def value_of(feature: Feature, cell: Callable[[str], Any]) -> Any:
-    """A feature's value, given the cell of each column: the level of a one-hot group, the parts of any other group.
+def value_of(feature: Feature, values: Mapping[str, Any] | pd.Series[Any]) -> Any:
+    """A feature's value: the level of a one-hot group, the parts of any other group.
 
     Examples
     --------
-    >>> value_of(Feature("home", "indicators", ("own", "rent")), {"own": 0, "rent": 1}.get)
-    'rent'
+    >>> value_of(Feature("job", "indicators", ("none", "clerk")), {"none": 0, "clerk": 1})
+    'clerk'
     """
     if feature.kind == "indicators":
-        return next((column for column in feature.columns if cell(column) == 1), None)
+        return next((column for column in feature.columns if values.get(column) == 1), None)
     if len(feature.columns) > 1:
-        return {column: cell(column) for column in feature.columns}
-    return cell(feature.columns[0])
+        return {column: values.get(column) for column in feature.columns}
+    value = values.get(feature.columns[0])
+    return None if value is None or pd.isna(value) else value.item() if isinstance(value, np.generic) else value
 
 
 def typed_column(feature: Feature, frame: pd.DataFrame) -> list[Any]:
@@ -115,7 +118,9 @@ def decoded_row(row: Mapping[str, Any], schema: Schema) -> dict[str, Any]:
     {'age': 40}
     """
     return {
-        feature.name: value_of(feature, lambda column, f=feature: decoded_cell(row[column], column, f, schema))  # type: ignore[misc]
+        feature.name: value_of(
+            feature, {name: decoded_cell(row[name], name, feature, schema) for name in feature.columns}
+        )
         for feature in schema.features
     }
 

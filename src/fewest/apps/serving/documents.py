@@ -61,7 +61,7 @@ def _explanation_document() -> type[Document]:
     for field in fields_in("http"):
         inside, _, name = (field.http or field.name).rpartition(".")
         kind = TYPES[field.kind] | None if field.optional else TYPES[field.kind]
-        extra = {"enum": list(STATUS_NAMES)} if name == "status" else None
+        extra: Any = {"enum": list(STATUS_NAMES)} if name == "status" else None
         described = (kind, Field(description=field.meaning, json_schema_extra=extra))
         if inside:
             outer.setdefault(inside, None)  # keeps the order of the record
