@@ -78,11 +78,6 @@ class Answered:
         return np.asarray(self.answers.moved.sum(axis=1))
 
     @cached_property
-    def kept(self) -> Ints:
-        """Features left as they are in each row."""
-        return np.asarray(len(self.schema) - self.sizes)
-
-    @cached_property
     def margin(self) -> npt.NDArray[np.float64]:
         """How far beyond the threshold each answer leads."""
         gap = self.about.threshold - self.answers.score_after
@@ -283,8 +278,6 @@ FIELDS = (
           dtype=pd.CategoricalDtype(STATUS_NAMES)),
     Field("sev", "whole", "frame part certificate csv json http", "Number of features changed; only of EXPLAINED.",
           lambda a: (a.sizes, a.explained), bits=32, optional=True),
-    Field("features_kept", "whole", "frame part csv", "Number of features left as they are; only of EXPLAINED.",
-          lambda a: (a.kept, a.explained), bits=32),
     Field("cost", "number", "part json", "Their summed weights; only of EXPLAINED.",
           lambda a: (a.answers.cost, a.explained)),
     Field("sentence", "text", "json http", "The answer in one sentence.", of=str),
