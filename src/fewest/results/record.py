@@ -161,7 +161,7 @@ class Field:
     dtype : str
         Of the column in a frame, where it is not the usual one.
     optional : bool
-        Whether it may be null in JSON; numbers may always.
+        Whether a whole number or a word may be missing; numbers may always.
     certificate, http : str
         Its name there, where that is another; in HTTP a dot leads into an object.
     """

@@ -132,11 +132,8 @@ def read_answer(path: Path, place: int) -> dict[str, Any]:
             row = older_parts.row_of(row)
         else:
             row = {**row, **{name: [json.loads(text) for text in row[name]] for name in JSON_TEXT}}
-        return {
-            "all_listed": False,
-            **row,
-            "alternatives": [older_parts.changes_of(one) for one in row["alternatives"]],
-        }
+        sets = [older_parts.changes_of(one) for one in row["alternatives"]]
+        return {"all_listed": False, **row, "alternatives": sets}
 
 
 def read_answers(
@@ -157,10 +154,10 @@ def read_answers(
 
 def _plain_column(column: pd.Series[Any], decode: bool) -> Any:
     """A column of a part as people use it: words are objects, unknown ones None; lists hold values."""
-    kinds = {field.name: field.kind for field in record.fields_in("part")}
-    kind = kinds.get(str(column.name))
+    field = next(field for field in record.fields_in("part") if field.name == column.name)
+    kind = field.kind
     if kind == "whole":
-        return column.astype("Int64") if column.name == "sev" else column
+        return column.astype("Int64") if field.optional else column
     if kind == "word":
         words = np.array(column.to_numpy(dtype=object))
         words[column.isna().to_numpy()] = None

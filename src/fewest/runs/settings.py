@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +12,7 @@ import pandas as pd
 
 from fewest.engine.model_reading import ModelReading
 from fewest.engine.structure import Ensemble
-from fewest.errors import DataError, FewestError, UsageError
+from fewest.errors import DataError, FewestError
 from fewest.explainer import DEFAULT_NODES, DEFAULT_OWN_NODES, Explainer
 from fewest.models.trees import Tree, read
 from fewest.models.trees.file import as_dict
@@ -123,7 +122,7 @@ def describe(explainer: Explainer, head: pd.DataFrame) -> dict[str, Any]:
         "threshold": decision.cut,
         "score": decision.kind,
         "direction": explainer.direction,
-        "constraints": [_constraint(item) for item in explainer.constraints],
+        "constraints": explainer.constraints.to_plain(),
         "weights": {name: float(weight) for name, weight in sorted(explainer.weights.items())},
         "nodes": [explainer.max_nodes or DEFAULT_NODES, explainer.max_nodes or DEFAULT_OWN_NODES],
         "unseen": explainer.unseen,
@@ -131,16 +130,6 @@ def describe(explainer: Explainer, head: pd.DataFrame) -> dict[str, Any]:
         "assignment": explainer.references.assignment,
         "credibility": _credibility(explainer, head),
     }
-
-
-def _constraint(item: Any) -> dict[str, Any]:
-    try:
-        fields = {name: plain(value) for name, value in asdict(item).items()}
-    except TypeError as error:
-        raise UsageError(
-            f"the constraint {item!r} cannot be written down", do="use the constraints of fewest with run folders"
-        ) from error
-    return {"kind": type(item).__name__, **fields}
 
 
 def _credibility(explainer: Explainer, head: pd.DataFrame) -> dict[str, Any] | None:
