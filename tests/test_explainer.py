@@ -42,7 +42,7 @@ def test_the_table_has_the_promised_columns() -> None:
 def test_json_is_versioned_and_strict(tmp_path: Any) -> None:
     out = ready().explain(X.iloc[:30], alternatives=5)
     content = json.loads(out.to_json(tmp_path / "out.json"))
-    assert content["format"] == 1
+    assert content["format"] == 2
     assert len(content["answers"]) == 30
     assert json.loads((tmp_path / "out.json").read_text()) == content
 

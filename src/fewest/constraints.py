@@ -8,7 +8,7 @@ the goal's value already does not move: it triggers no rule, breaks none, and do
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, is_dataclass
 from typing import Any, Literal
 
 import numpy as np
@@ -17,6 +17,7 @@ import pandas as pd
 
 from fewest.errors import UsageError, check_number, check_word
 from fewest.tables.closeness import as_numbers
+from fewest.tables.saved_schema import plain
 from fewest.tables.schema import Feature, Schema
 
 SEVERAL = ("Immutable", "Linked", "Forbidden")
@@ -280,6 +281,11 @@ def check_names(kind: str, *names: Any) -> None:
         raise UsageError(f"{kind} needs at least one feature", do=f'e.g. {kind}("income", "job")')
 
 
+KINDS: dict[str, Any] = {
+    kind.__name__: kind for kind in (AtMost, Forbidden, Immutable, Implies, Linked, OneOf, Only, Range)
+}
+
+
 class Constraints:
     """A collection of constraints.
 
@@ -322,6 +328,41 @@ class Constraints:
 
     def __repr__(self) -> str:
         return f"Constraints({', '.join(map(repr, self._items))})"
+
+    def to_plain(self) -> list[dict[str, Any]]:
+        """As plain values, for files; an open end of a range is null.
+
+        Examples
+        --------
+        >>> Constraints(Immutable("age"), Range("income", low=0)).to_plain()
+        [{'kind': 'Immutable', 'name': 'age'}, {'kind': 'Range', 'name': 'income', 'low': 0, 'high': None}]
+        """
+        odd = [item for item in self._items if not is_dataclass(item)]
+        if odd:
+            raise UsageError(f"the constraint {odd[0]!r} cannot be written down", do="use the constraints of fewest")
+        parts = [(type(item).__name__, fields(item)) for item in self._items]  # type: ignore[arg-type]
+        return [
+            {"kind": kind, **{part.name: plain(getattr(item, part.name)) for part in known}}
+            for item, (kind, known) in zip(self._items, parts, strict=True)
+        ]
+
+    @classmethod
+    def from_plain(cls, content: Iterable[Mapping[str, Any]]) -> Constraints:
+        """What `to_plain` gave, as constraints again; a kind that is not known is a `UsageError`.
+
+        Examples
+        --------
+        >>> Constraints.from_plain([{"kind": "Linked", "names": ["a", "b"]}])
+        Constraints(Linked(names=('a', 'b')))
+        """
+        out = []
+        for item in content:
+            kind = KINDS.get(str(item["kind"]))
+            if kind is None:
+                raise UsageError(f"there is no constraint {item['kind']!r}", do="use a newer fewest")
+            values = {name: value for name, value in item.items() if name != "kind" and value is not None}
+            out.append(kind(*values["names"]) if "names" in values else kind(**values))
+        return cls(*out)
 
     def of(self, kind: type[Any]) -> Iterable[Any]:
         """The constraints of one kind."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,6 @@ import pytest
 import fewest as fw
 from fewest.engine.model_reading import ModelReader
 from fewest.errors import DataError, FewestWarning, MissingExtraError, ModelError, UsageError
-from fewest.runs import batches as batches_module
 from fewest.runs import explain_files
 from fewest.runs.batches import Answering, chunks, explain_batches
 
@@ -219,8 +219,8 @@ def test_calls_that_make_no_sense_are_refused_before_anything_is_read(
         explain_batches(never(), subject.explainer, chunk_rows=0)
     with pytest.raises(UsageError, match="batch 0 is a DataFrame"):
         list(explain_batches([subject.cases], subject.explainer))
-    monkeypatch.setattr(batches_module, "has_arrow", lambda: False)
-    with pytest.raises(MissingExtraError, match=r"fewest\[scale\]"):
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    with pytest.raises(MissingExtraError, match=r"fewest\[runs\]"):
         explain_batches(never(), subject.explainer)
 
 

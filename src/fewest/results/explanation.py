@@ -145,6 +145,38 @@ class Proof:
 
 
 @dataclass(frozen=True)
+class About:
+    """What sentences need beside the numbers of a case.
+
+    Attributes
+    ----------
+    positive, outcome : str
+        Names of the outcome explained and of the one changes lead to.
+    threshold : float
+    percent : bool
+        Whether scores are probabilities.
+    plus : bool
+        Whether this is SEV+.
+    weighted : bool
+        Whether features have weights.
+    has_density : bool
+        Whether a `Credibility` is set, so that log-densities are known.
+    title, model : str
+        What reports call the table and the model; empty where nobody said so.
+    """
+
+    positive: str
+    outcome: str
+    threshold: float
+    percent: bool
+    plus: bool = False
+    weighted: bool = False
+    has_density: bool = False
+    title: str = ""
+    model: str = ""
+
+
+@dataclass(frozen=True)
 class Explanation:
     """The answer for one case.
 

@@ -12,42 +12,11 @@ import pandas as pd
 
 from fewest.references.file import Saved
 from fewest.results.explanation import STATUSES, Explanation, Status
+from fewest.results.explanation import About as About
 from fewest.results.summary import Summary
 from fewest.tables.schema import Schema
 
 KEPT = 1 << 21  # figures of more explained cases than this are medians and means of a regular draw
-
-
-@dataclass(frozen=True)
-class About:
-    """What sentences need beside the numbers of a case.
-
-    Attributes
-    ----------
-    positive, outcome : str
-        Names of the outcome explained and of the one changes lead to.
-    threshold : float
-    percent : bool
-        Whether scores are probabilities.
-    plus : bool
-        Whether this is SEV+.
-    weighted : bool
-        Whether features have weights.
-    has_density : bool
-        Whether a `Credibility` is set, so that log-densities are known.
-    title, model : str
-        What reports call the table and the model; empty where nobody said so.
-    """
-
-    positive: str
-    outcome: str
-    threshold: float
-    percent: bool
-    plus: bool = False
-    weighted: bool = False
-    has_density: bool = False
-    title: str = ""
-    model: str = ""
 
 
 @dataclass(frozen=True)
@@ -122,7 +91,7 @@ class Tally:
         return cls(
             {name: counts[name] for name in order},
             {size: sev[size] for size in sorted(sev)},
-            dict(sorted(features.items(), key=lambda item: (-item[1], item[0]))),
+            dict(sorted(((n, k) for n, k in features.items() if k), key=lambda item: (-item[1], item[0]))),
         )
 
     def to_dict(self) -> dict[str, dict[str, int]]:

@@ -10,7 +10,9 @@ import numpy as np
 import pandas as pd
 
 from fewest.tables.schema import Feature, Schema
-from fewest.tables.wording import is_missing, shortest
+from fewest.tables.wording import NARROW, is_missing, shortest
+
+NARROW_DTYPES = tuple(np.dtype(kind) for kind in NARROW)
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,6 +60,12 @@ def value_of(feature: Feature, values: Mapping[str, Any] | pd.Series[Any]) -> An
     return None if value is None or pd.isna(value) else value.item() if isinstance(value, np.generic) else value
 
 
+def typed_column(feature: Feature, frame: pd.DataFrame) -> list[Any]:
+    """A feature's value in each row of a table."""
+    cells = Cells.of(frame[list(feature.columns)])
+    return [cells.value(row, feature) for row in range(len(frame))]
+
+
 def typed(value: Any, feature: Feature) -> Any:
     """A cell in its feature's own type, None where it is missing.
 
@@ -76,6 +84,45 @@ def typed(value: Any, feature: Feature) -> Any:
     if feature.kind == "boolean":
         return bool(value)
     return value.item() if isinstance(value, np.generic) else value
+
+
+def decoded(value: Any, feature: Feature, schema: Schema) -> Any:
+    """A feature's value as JSON held it, typed again.
+
+    Examples
+    --------
+    >>> decoded("2026-01-05T00:00:00", Feature("day", "datetime", ("day",)), Schema(()))
+    Timestamp('2026-01-05 00:00:00')
+    """
+    if isinstance(value, dict):
+        return {column: decoded_cell(part, column, feature, schema) for column, part in value.items()}
+    return value if feature.kind == "indicators" else decoded_cell(value, feature.columns[0], feature, schema)
+
+
+def decoded_cell(value: Any, column: str, feature: Feature, schema: Schema) -> Any:
+    """One cell of a feature as JSON held it, typed again."""
+    dtype = schema.dtypes.get(column)
+    if value is not None and (feature.kind == "datetime" or getattr(dtype, "kind", "") == "M"):
+        return typed(pd.Timestamp(value), feature)
+    if isinstance(value, float) and dtype in NARROW_DTYPES:
+        return typed(dtype.type(value), feature)
+    return typed(value, feature)
+
+
+def decoded_row(row: Mapping[str, Any], schema: Schema) -> dict[str, Any]:
+    """Feature -> its value in a row of plain cells, as JSON or Arrow hold them.
+
+    Examples
+    --------
+    >>> decoded_row({"age": 40.0}, Schema((Feature("age", "integer", ("age",)),)))
+    {'age': 40}
+    """
+    return {
+        feature.name: value_of(
+            feature, {name: decoded_cell(row[name], name, feature, schema) for name in feature.columns}
+        )
+        for feature in schema.features
+    }
 
 
 def written(schema: Schema, name: str, value: Any) -> dict[str, Any]:

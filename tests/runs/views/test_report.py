@@ -191,8 +191,7 @@ def repeated(view: Any, times: int, folder: Path) -> Path:
     """A run of many parts that all have the same answers: the reader cannot know that."""
     import json
 
-    from fewest.runs.run import MANIFEST, canonical, sealed
-    from fewest.runs.tables import COLUMNS
+    from fewest.runs.run_files import MANIFEST, canonical, sealed
 
     pq = pytest.importorskip("pyarrow.parquet")
     import pyarrow as pa
@@ -205,7 +204,9 @@ def repeated(view: Any, times: int, folder: Path) -> Path:
     for k in range(times):
         numbers = pa.array(range(k * rows, (k + 1) * rows), pa.int64())
         name = f"part-{k:05d}.parquet"
-        pq.write_table(table.set_column(COLUMNS.index("row"), "row", numbers), folder / name, row_group_size=rows)
+        pq.write_table(
+            table.set_column(table.column_names.index("row"), "row", numbers), folder / name, row_group_size=rows
+        )
         (folder / f"part-{k:05d}.cases.parquet").hardlink_to(view.run.path / part["cases"]["name"])
         parts.append(
             {**part, "first": k * rows, "table": {**part["table"], "name": name},

@@ -175,7 +175,7 @@ def _of_run(run: Run) -> dict[str, str]:
     table = table[table["status"] == Status.EXPLAINED.value]
     mean = sum(size * count for size, count in sev.items()) / explained if explained else np.nan
     return {
-        "model": str(run.context.about.get("model") or run.manifest["model"]["class"]),
+        "model": run.about.model,
         "cases": f"{run.rows:,}",
         "decided against": f"{run.rows - counts.get(Status.ALREADY_NEGATIVE.value, 0):,}",
         "mean number of features changed": _number(mean),

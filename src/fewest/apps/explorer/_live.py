@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import pandas as pd
 
-from fewest.errors import DataError, FewestError, FewestWarning, ModelError
+from fewest.errors import DataError, FewestError, FewestWarning, ModelError, UsageError
 from fewest.references.file import Saved
 from fewest.results.explanation import Explanation, Status, show, show_score
 
@@ -25,8 +25,6 @@ T = TypeVar("T")
 MOST_CASES = 500
 PREVIEW_SECONDS = 20.0
 OPEN = (Status.BUDGET, Status.ALREADY_NEGATIVE)  # nothing is proved of these
-KINDS = ("AtMost", "Forbidden", "Immutable", "Implies", "Linked", "OneOf", "Only", "Range")
-SPREAD = ("Linked", "Forbidden")  # their names are given one by one
 
 
 @dataclass(frozen=True)
@@ -103,14 +101,13 @@ class Live:
     def open(cls, decision: Decision, run: Path, settings: Mapping[str, Any], name: str) -> Live:
         """The explainer a run was made with, from its decision and its own words."""
         from fewest import references
-        from fewest.constraints import Constraints
         from fewest.explainer import Explainer
 
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", FewestWarning)  # the page of the references says it
             known = references.load(run / "references.json", decision, on_positive="allow")
         explainer = Explainer(
-            decision, known, constraints=Constraints(*map(_constraint, settings["constraints"])),
+            decision, known, constraints=_constraints(settings),
             weights=settings["weights"], direction=settings["direction"], n_jobs=1, unseen="allow",
             structure=settings["structure"],
         )  # fmt: skip
@@ -202,13 +199,11 @@ def _shape(answer: Explanation) -> frozenset[tuple[str, str]] | None:
     return frozenset((change.feature, show(change.after)) for change in answer.changes)
 
 
-def _constraint(content: Mapping[str, Any]) -> Any:
-    """A constraint from what the run's settings say of it."""
-    from fewest import constraints
+def _constraints(settings: Mapping[str, Any]) -> Any:
+    """The constraints of a run's settings."""
+    from fewest.constraints import Constraints
 
-    kind = str(content["kind"])
-    if kind not in KINDS:
-        raise DataError(f"the run has a constraint of unknown kind, {kind!r}", do="leave out --live")
-    values = {name: value for name, value in content.items() if name != "kind" and value is not None}
-    made = getattr(constraints, kind)
-    return made(*values["names"]) if kind in SPREAD else made(**values)
+    try:
+        return Constraints.from_plain(settings["constraints"])
+    except UsageError as error:
+        raise DataError(f"the run has a constraint of unknown kind: {error.message}", do="leave out --live") from error

@@ -37,7 +37,7 @@ def _workload(title: str, kind: str, rows: int, limit: float) -> Iterator[Row]:
     try:
         import pyarrow  # noqa: F401
     except ImportError:
-        yield skipped(name, f"<= {limit:g}", 'pyarrow is not here: pip install "fewest[scale]"')
+        yield skipped(name, f"<= {limit:g}", 'pyarrow is not here: pip install "fewest[runs]"')
         return
     with tempfile.TemporaryDirectory() as folder:
         _step("make", folder, kind, rows)

@@ -13,7 +13,7 @@ import numpy.typing as npt
 from fewest.decision import Decision
 from fewest.errors import DataError, FewestError
 from fewest.runs.cases import Cases, find
-from fewest.runs.run import MANIFEST, Run, read_references
+from fewest.runs.run_files import MANIFEST, RunFiles, read_references
 from fewest.runs.verification.alternatives import check_alternatives
 from fewest.runs.verification.claims import Claims, Goals
 from fewest.runs.verification.integrity import check_data, check_manifest, check_model, check_sums, read_checked
@@ -76,7 +76,7 @@ def verify(
     """
     report, paths = Report(), find(data)
     try:
-        opened = Run.open(run)
+        opened = RunFiles.open(run)
     except DataError as error:
         if not (Path(run) / MANIFEST).is_file():
             raise
@@ -99,7 +99,7 @@ class RunVerifier:
     """One pass over the parts of a run."""
 
     def __init__(
-        self, run: Run, decision: Decision, cheap: int, sample: int, random_state: int, report: Report
+        self, run: RunFiles, decision: Decision, cheap: int, sample: int, random_state: int, report: Report
     ) -> None:  # fmt: skip
         self.run, self.cheap, self.sample, self.random_state, self.report = run, cheap, sample, random_state, report
         self.settings: Mapping[str, Any] = run.manifest["settings"]

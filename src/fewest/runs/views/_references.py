@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from fewest.references.file import Saved, read_saved
 from fewest.runs import Run
-from fewest.runs.run import REFERENCES, read_references
+from fewest.runs.run_files import REFERENCES, read_references
 from fewest.tables.values import Cells
 from fewest.tables.wording import cell
 

@@ -17,9 +17,9 @@ from fewest.models.trees import Tree
 from fewest.models.trees.file import load_tree
 from fewest.results.drawing import Bar, Bars, Point, percent
 from fewest.results.explanation import show_score
+from fewest.results.record import names_in
 from fewest.runs import Run
 from fewest.runs.run import TREE
-from fewest.runs.stored_answers import value_of
 from fewest.runs.views import _survey
 from fewest.runs.views._case import CaseLine, CaseView, case_view
 from fewest.runs.views._csv import as_csv
@@ -28,12 +28,10 @@ from fewest.runs.views._index import Filter, Index
 from fewest.runs.views._references import ReferenceView, reference_views
 from fewest.runs.views._survey import Survey, distances
 from fewest.runs.views._warnings import often, protected_used, stopped, unsigned
+from fewest.tables.values import decoded_row
 
 PAGE = 50
-CSV_COLUMNS = (
-    "row", "status", "sev", "features", "from", "to", "score", "score_after", "margin", "lower_bound", "proved",
-    "reference", "l_inf", "log_density",
-)  # fmt: skip
+CSV_COLUMNS = names_in("csv")
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,7 +80,7 @@ class RunView:
     @property
     def about(self) -> dict[str, Any]:
         """Names of the outcomes, and what else sentences need."""
-        return self.run.context.about
+        return vars(self.run.about)
 
     @property
     def settings(self) -> dict[str, Any]:
@@ -263,7 +261,8 @@ class RunView:
         """Everything that is known of one case; an `IndexError` where there is no such row."""
         answer, schema = self.run.explanation(row), self.run.schema
         case = None if answer.facts else self.run.case(row)
-        own = [] if case is None else [(f.title, value_of(case, f, schema)) for f in schema.features]
+        values = {} if case is None else decoded_row(case, schema)
+        own = [(feature.title, values[feature.name]) for feature in schema.features if case is not None]
         return case_view(answer, self.settings, self.protected, own)
 
     def neighbours(self, row: int) -> tuple[int | None, int | None]:

@@ -13,9 +13,9 @@ import pandas as pd
 
 from fewest.results.explanation import Status
 from fewest.runs import Run
-from fewest.runs.stored_answers import decoded
 from fewest.tables.closeness import feature_distances
 from fewest.tables.schema import Feature, Schema
+from fewest.tables.values import decoded
 
 COLUMNS = ("row", "status", "sev", "score", "margin", "l_inf", "log_density", "reference")
 DRAWN, HARDEST, OPEN = 1000, 10, 20
