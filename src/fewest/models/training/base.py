@@ -48,15 +48,7 @@ class TrainedClassifier(TableClassifier, GroupedParameters, ABC):
     verbose: bool
 
     def fit(self, X: Any, y: Any) -> Self:
-        """Train.
-
-        Parameters
-        ----------
-        X : (n, features) DataFrame, or array of numbers
-            Raw rows.
-        y : (n,)
-            Labels of exactly two classes.
-        """
+        """Train on raw rows, a frame (n, features) or an array of numbers, with labels of exactly two classes."""
         session, history = self._begin(X, y)
         with history.shown(self._warm_up + self.epochs, self.verbose):
             session.run("warm-up", self._warm_up)

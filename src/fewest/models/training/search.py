@@ -130,13 +130,7 @@ class AllOptSearchCV(TableClassifier):
         self.verbose = verbose
 
     def fit(self, X: Any, y: Any) -> Self:
-        """Walk, choose, and walk again on all rows.
-
-        Parameters
-        ----------
-        X, y : table and labels
-            As for `AllOptClassifier`; the rows held out are taken from them.
-        """
+        """Hold rows out, walk, choose, and walk again on all rows; arguments as for `AllOptClassifier`."""
         c1, c2 = self._weights()
         _, second = self._read_training(X, y)
         X, labels = indexable(X, self.classes_[second.astype(np.intp)])

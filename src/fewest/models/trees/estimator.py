@@ -49,14 +49,7 @@ class TreeClassifier(TableClassifier, ABC):
         """Grow a tree on conformed rows; `fit` fills in what its leaves count."""
 
     def fit(self, X: Any, y: Any) -> Self:
-        """Grow the tree.
-
-        Parameters
-        ----------
-        X : (n, features) DataFrame, or array of numbers
-        y : (n,)
-            Labels of exactly two classes.
-        """
+        """Grow the tree on a frame (n, features) or an array of numbers, with labels of exactly two classes."""
         frame, positive = self._read_training(X, y)
         self.tree_ = recount(self._grow(frame, positive), frame, positive)
         return self
@@ -92,14 +85,9 @@ class LoadedTreeClassifier(TreeClassifier):
 
     @classmethod
     def of(cls, tree: Tree, names: Sequence[str]) -> Self:
-        """The classifier that decides as a tree does.
+        """The classifier that decides as a tree does, whose leaves are positive from a score of one half on.
 
-        Parameters
-        ----------
-        tree : Tree
-            Its leaves are positive where their score is one half or more.
-        names : pair of str
-            The classes, the positive one second.
+        ``names`` are its two classes, the positive one second.
         """
         if len(names) != 2 or names[0] == names[1]:
             raise DataError(f"a tree decides between two outcomes, and its names are {names!r}", do="name both")
