@@ -322,7 +322,7 @@ def test_a_tree_of_ours_loads_as_the_classifier_it_was(tmp_path: Path) -> None:
     [
         ({"names": ["ok"]}, "a tree decides between two outcomes"),
         ({"names": None}, "it is not a whole tree"),
-        ({"tree": {"feature": "pay"}}, "this is no saved tree"),
+        ({"tree": {"feature": "pay"}}, "this is not a saved tree"),
         ({"format": 9}, "format 9"),
         ({"tree": {"positive": True, "score": 0.2, "negatives": 1, "positives": 1}}, "cut at another threshold"),
     ],

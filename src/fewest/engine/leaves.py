@@ -102,7 +102,7 @@ def _answer(task: LeafTask, frame: pd.DataFrame) -> Answers:
     answers.nodes[rows] = len(reach.leaf)
     answers.lower[rows] = cost
     answers.proved[rows] = True
-    inside = (leaf >= 0) & (cost <= reach.most)
+    inside = (leaf >= 0) & (cost <= reach.max_cost)
     answers.status[rows] = np.where(inside, CODE[Status.EXPLAINED], CODE[Status.UNREACHABLE])
     leaf[~inside] = -1
     if inside.any():

@@ -25,6 +25,11 @@ TREES = dict.fromkeys(
 ) | {
     "TOptClassifier": "fewest.models.rashomon",
 }
+# What parameters of trees were called, known by one that has gone since.
+RENAMED = {
+    "depth_budget": {"depth_budget": "max_depth", "max_depth": "guess_depth", "n_estimators": "guess_estimators"},
+    "depth": {"depth": "max_depth", "n_estimators": "guess_estimators"},
+}
 # Attributes under which models keep rows they were trained on.
 ROWS = frozenset({"_fit_X", "X_fit_", "X_train_", "_X", "support_vectors_", "oob_decision_function_"})
 
@@ -81,8 +86,8 @@ def _table(model: Any) -> dict[str, Any]:
     """What an estimator of ours knows of its table, and its plain settings."""
     settings = {
         key: list(value) if isinstance(value, tuple) else value
-        for key, value in model.get_params(deep=False).items()
-        if value is None or isinstance(value, str | bool | int | float | tuple)
+        for key, value in model.get_params().items()
+        if key.count("__") < 2 and (value is None or isinstance(value, str | bool | int | float | tuple))
     }
     names = getattr(model, "feature_names_in_", None)
     return {
@@ -125,8 +130,11 @@ def _estimator(content: Mapping[str, Any], known: Mapping[str, str], name: str) 
     if kind not in known:
         raise refused(name, f"it has an unknown model {kind!r}", do="use a newer fewest")
     model = getattr(import_module(known[kind]), kind)()
-    settings = {key: value for key, value in content["settings"].items() if key in model.get_params(deep=False)}
-    model.set_params(**settings)
+    # Parameters that are in a group today stood by themselves before; the groups themselves are not in the file.
+    names = {name.rpartition("__")[2]: name for name in model.get_params() if name not in getattr(model, "groups", ())}
+    renamed = next((changes for old, changes in RENAMED.items() if old in content["settings"]), {})
+    settings = {renamed.get(key, key).rpartition("__")[2]: value for key, value in content["settings"].items()}
+    model.set_params(**{names[key]: value for key, value in settings.items() if key in names})
     model.schema_ = schema_from_json(**content["schema"])
     model.classes_ = labels_from_json(content["classes"])
     model.n_features_in_ = int(content["columns"])

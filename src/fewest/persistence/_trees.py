@@ -65,7 +65,7 @@ def is_tree(content: Any) -> bool:
 
 def tree_model(content: Mapping[str, Any], name: str) -> Any:
     """The classifier of a tree that `fewest train topt` or `fewest.models.trees.file.save_tree` wrote."""
-    from fewest.models.trees.from_file import LoadedTreeClassifier
+    from fewest.models.trees import LoadedTreeClassifier
 
     with refusing(name, "it is not a whole tree"):
         try:

@@ -17,11 +17,9 @@ from fewest.constraints import Constraints
 from fewest.decision import Decision
 from fewest.errors import ModelError, UsageError, check_word
 from fewest.models.trees import Reach, Tree, boxes, read
-from fewest.models.trees.leaf_boxes import Box, Interval, Levels
+from fewest.models.trees.leaf_boxes import Box, Interval, Levels, Value, nearest_inside
 from fewest.models.trees.reach import decode
-from fewest.models.trees.slots import Value
 from fewest.models.trees.tree import encode_feature, has_levels
-from fewest.models.trees.values import nearest_inside
 from fewest.references._round_values import holding
 from fewest.references.base import References, scored
 from fewest.references.single import centre_of

@@ -31,7 +31,7 @@ def run(request: TOptRequest) -> int:
     labels = read_labels(column, request.positive)
     rows = Rows(*cut(X, labels.y, request.test_size, request.random_state))
     model = TOptClassifier(
-        regularization=request.regularization, bound=request.bound, depth=request.depth,
+        regularization=request.regularization, bound=request.bound, max_depth=request.depth,
         random_state=request.random_state, verbose=True,
     ).fit(rows.X_train, rows.y_train)  # fmt: skip
     figures = measure(model, rows)

@@ -179,7 +179,7 @@ class AllOptTable(Table):
             settings |= {"warmup_epochs": min(10, settings["warmup_epochs"]), "epochs": 2, "hidden": (8,)}
             settings["learning_rate"] = 0.05  # few steps, so large ones
         return AllOptSearchCV(
-            AllOptClassifier(**settings),
+            AllOptClassifier.from_settings(**settings),
             c1=(0.4, 3.2) if self.quick else walk.c1,
             tolerance=walk.tolerance,
             validation=0.25 if self.quick else walk.validation,

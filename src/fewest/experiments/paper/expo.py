@@ -92,5 +92,5 @@ class ExpoTable(Table):
         began = time.process_time()
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", FewestWarning)  # a reference decided positive is counted in the table
-            trained = kind(**settings).fit(rows.X_train, rows.y_train)
+            trained = kind.from_settings(**settings).fit(rows.X_train, rows.y_train)
         return trained, time.process_time() - began

@@ -19,7 +19,7 @@ from fewest.tables.files import write_text
 
 TITLE = "Improving Decision Sparsity: measured again"
 INDEX, CONTENTS = "index.html", "index.md"
-PACKAGES = ("fewest", "numpy", "pandas", "scikit-learn", "numba", "torch", "treefarms", "gosdt", "pacmap", "dice-ml")
+PACKAGES = ("fewest", "numpy", "pandas", "scikit-learn", "numba", "torch", "tree-praxis", "gosdt", "pacmap", "dice-ml")
 MOST_ROWS = 60
 PIXELS = 96  # of an inch of a picture
 QUICK = "Quick settings: few rows and small models. This shows that everything runs; nothing here is to be compared."

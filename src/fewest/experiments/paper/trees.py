@@ -18,7 +18,7 @@ from fewest.results.explanation import Status
 
 DEPTH = 4
 TIME_LIMIT = 600
-QUICK: tuple[dict[str, Any], dict[str, Any]] = ({"regularization": 0.02, "n_estimators": 20}, {"bound": 0.05})
+QUICK: tuple[dict[str, Any], dict[str, Any]] = ({"regularization": 0.02, "guess_estimators": 20}, {"bound": 0.05})
 
 GREEDY = {"max_depth": DEPTH}  # the authors' depth
 # The searched trees, chosen on three hold-outs of the training rows of split 0, never on test rows. Both kinds pay the
@@ -31,7 +31,7 @@ SEARCHED: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
     # At 0.01 and 0.05 the set has little more than a hundred trees.
     "diabetes": ({"regularization": 0.005}, {"bound": 0.03}),
     # Over the thresholds of 50 stumps GOSDT needs most of a minute; those of 30 are no worse.
-    "fico": ({"regularization": 0.005, "n_estimators": 30}, {"bound": 0.03}),
+    "fico": ({"regularization": 0.005, "guess_estimators": 30}, {"bound": 0.03}),
     # Stumps guess four thresholds here, which make some thirty trees.
     "german": ({"regularization": 0.01}, {"bound": 0.05, "guess_depth": 2}),
     # At 0.01 two leaves are optimal and the set has eight trees.
@@ -75,8 +75,8 @@ class TreesTable(Table):
         return {
             "CART": GREEDY,
             "C4.5": GREEDY,
-            "GOSDT": {**both, "depth_budget": DEPTH, "time_limit": TIME_LIMIT},
-            "TOpt": {**both, **topt, "depth": DEPTH, "time_limit": TIME_LIMIT},
+            "GOSDT": {**both, "max_depth": DEPTH, "time_limit": TIME_LIMIT},
+            "TOpt": {**both, **topt, "max_depth": DEPTH, "time_limit": TIME_LIMIT},
         }
 
     def cells(self, dataset: str, split: int, tell: Tell) -> list[Record]:

@@ -16,31 +16,11 @@ from fewest.errors import DataError, UsageError
 
 @dataclass(frozen=True)
 class Guarded:
-    """Preparation of model input that refuses values the trees were not made for.
+    """Preparation of model input that refuses values the trees were not made for."""
 
-    Parameters
-    ----------
-    prepare : callable
-        Model input (n, any) -> (n, d).
-    source : (d,) int32
-        Model-input column of each prepared one.
-    missing : bool
-        Whether missing values have their place in the trees. Infinite ones never have.
-
-    Examples
-    --------
-    >>> from fewest.engine.structure import as_floats
-    >>> Guarded(as_floats, np.arange(2), missing=True)([[1, np.nan]]).tolist()
-    [[1.0, nan]]
-    >>> Guarded(as_floats, np.arange(2), missing=False)([[1, np.nan]])
-    Traceback (most recent call last):
-    fewest.errors.DataError: row 0, column 1 of the encoded rows: the value is missing, which these trees do not take
-      Try: impute such values, or drop the rows
-    """
-
-    prepare: Callable[[Any], Floats]
-    source: Ints
-    missing: bool
+    prepare: Callable[[Any], Floats]  # model input (n, any) -> (n, d)
+    source: Ints  # (d,): model-input column of each prepared one
+    missing: bool  # whether missing values have their place in the trees; infinite ones never have
 
     def __call__(self, model_input: Any) -> Floats:
         """Prepared rows, or an error that names the first bad value."""
@@ -69,16 +49,6 @@ class LeafSumClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     classes_ : (2,) array
     n_features_in_ : int
         Columns of the rows to predict.
-
-    Examples
-    --------
-    >>> from sklearn.ensemble import GradientBoostingClassifier
-    >>> from fewest.engine.structure import read
-    >>> Z, y = np.array([[0.0], [1.0], [2.0], [3.0]]), ["ok", "ok", "bad", "bad"]
-    >>> booster = GradientBoostingClassifier(n_estimators=3, random_state=0).fit(Z, y)
-    >>> model = LeafSumClassifier.from_ensemble(read(booster), booster.classes_, 1)
-    >>> bool(np.allclose(model.predict_proba(Z), booster.predict_proba(Z))), model.predict(Z).tolist()
-    (True, ['ok', 'ok', 'bad', 'bad'])
     """
 
     ensemble_: Ensemble

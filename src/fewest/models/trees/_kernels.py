@@ -1,8 +1,12 @@
-"""Compiled, all leaves at once: which negative leaves need the fewest features, counted in the bits of a word.
+"""Compiled: the negative leaf that is cheapest to enter, and the values it is entered with.
 
-The thresholds of a feature cut its values into cells. For every cell one word says which leaves a case in it is
-outside of, so that one pass over the features counts for 64 leaves together: `at_least[k]` holds the leaves that are
-missed by more than k features.
+A leaf is a run of slots, one per feature its box restricts. A case is either inside a slot, or must move there from
+below, from above, from another level or from a missing value; each way has one value, or none.
+
+`search_leaf_by_leaf` takes any weights and forbidden sets. `search_all_leaves`, where every feature costs one, counts
+in the bits of a word: the thresholds of a feature cut its values into cells, and for every cell one word says which
+leaves a case in it is outside of, so that one pass over the features counts for 64 leaves together. `at_least[k]` holds
+the leaves that are missed by more than k features.
 """
 
 from __future__ import annotations
@@ -10,9 +14,10 @@ from __future__ import annotations
 import numpy as np
 
 from fewest.engine.compiled import entry, inner
-from fewest.models.trees._sev import SAME, landing, price, ranks_before
+from fewest.models.trees._slots import INSIDE, NEVER
 
-MOST = 8  # counts beyond this are compared leaf by leaf
+SAME = 1e-12  # distances closer than this (relative) are ties
+MAX_COUNT = 8  # counts beyond this are compared leaf by leaf
 BLOCK = 256  # rows taken together, so that cells are found and leaves counted for several rows per instruction
 
 # A de Bruijn sequence: multiplied by a power of two, its top six bits name the power.
@@ -23,7 +28,150 @@ for _power in range(64):
 
 
 @entry
-def mark(values, mine, leaf_of, slots, outside, never):  # type: ignore[no-untyped-def]
+def apply(codes, feature, threshold, left, right, missing_left, level_set, levels_left):  # type: ignore[no-untyped-def]
+    """Leaf that each row of codes falls into (n,)."""
+    out = np.empty(len(codes), dtype=np.int32)
+    for i in range(len(codes)):
+        node = 0
+        while feature[node] >= 0:
+            value = codes[i, feature[node]]
+            if np.isnan(value):
+                goes_left = missing_left[node]
+            elif level_set[node] >= 0:
+                goes_left = levels_left[level_set[node], int(value)]
+            else:
+                goes_left = value <= threshold[node]
+            node = left[node] if goes_left else right[node]
+        out[i] = node
+    return out
+
+
+@inner
+def landing(value, slot, slots):  # type: ignore[no-untyped-def]
+    """Where a code must go to be inside a slot: (0, code) it is there, (1, new code) it moves, (2, code) it cannot."""
+    if value != value:
+        if slots.missing_inside[slot]:
+            return 0, value
+        new = slots.from_missing[slot]
+    elif slots.table[slot] >= 0:
+        code = slots.target[slots.table[slot], int(value)]
+        if code == INSIDE:
+            return 0, value
+        new = np.nan if code == NEVER else float(code)
+    elif value <= slots.low[slot]:
+        new = slots.from_below[slot]
+    elif value > slots.high[slot]:
+        new = slots.from_above[slot]
+    else:
+        return 0, value
+    return (2 if new != new else 1), new
+
+
+@inner
+def distance(value, new, numeric, inverse_scale):  # type: ignore[no-untyped-def]
+    """How far a move goes: standard deviations of a number, one step for anything else."""
+    if numeric and value == value:
+        return abs(value - new) * inverse_scale
+    return 1.0
+
+
+@inner
+def price(codes, i, leaf, slots, numeric, inverse_scale, weight, moved):  # type: ignore[no-untyped-def]
+    """Cost, distance and number of moved features for entering a leaf; an infinite cost where that is not possible."""
+    cost, far, count = 0.0, 0.0, 0
+    for slot in range(slots.start[leaf], slots.start[leaf + 1]):
+        j = slots.feature[slot]
+        value = codes[i, j]
+        way, new = landing(value, slot, slots)
+        if way == 1:
+            cost += weight[j]
+            far += distance(value, new, numeric[j], inverse_scale[j])
+            moved[count] = j
+            count += 1
+        elif way == 2:
+            return np.inf, np.inf, 0
+    return cost, far, count
+
+
+@inner
+def _forbidden(moved, count, sets, sets_from):  # type: ignore[no-untyped-def]
+    """Whether the moved features contain a set that may not move together."""
+    for s in range(len(sets_from) - 1):
+        held = 0
+        for k in range(sets_from[s], sets_from[s + 1]):
+            for m in range(count):
+                held += moved[m] == sets[k]
+        if held == sets_from[s + 1] - sets_from[s]:
+            return True
+    return False
+
+
+@inner
+def ranks_before(cost, far, moved, count, best_cost, best_far, best_moved, best_count):  # type: ignore[no-untyped-def]
+    """Cheaper, then closer, then first in column order."""
+    if cost != best_cost:
+        return cost < best_cost
+    if best_far == np.inf or abs(far - best_far) > SAME * max(1.0, far):
+        return far < best_far
+    for m in range(min(count, best_count)):
+        if moved[m] != best_moved[m]:
+            return moved[m] < best_moved[m]
+    return count < best_count
+
+
+@entry
+def search_leaf_by_leaf(  # type: ignore[no-untyped-def]
+    codes, slots, numeric, inverse_scale, weight, sets, sets_from, first, last, best_leaf, best_cost
+):
+    """The best leaf of the rows first..last, leaf by leaf; -1 and inf where no leaf can be entered."""
+    moved = np.empty(max(1, len(slots.feature)), dtype=np.int32)
+    kept = np.empty(max(1, len(slots.feature)), dtype=np.int32)
+    for i in range(first, last):
+        leaf_kept, cost_kept, far_kept, count_kept = -1, np.inf, np.inf, 0
+        for leaf in range(len(slots.start) - 1):
+            cost, far, count = price(codes, i, leaf, slots, numeric, inverse_scale, weight, moved)
+            if cost == np.inf or not ranks_before(cost, far, moved, count, cost_kept, far_kept, kept, count_kept):
+                continue
+            if not _forbidden(moved, count, sets, sets_from):
+                leaf_kept, cost_kept, far_kept, count_kept = leaf, cost, far, count
+                kept[:count] = moved[:count]
+        best_leaf[i] = leaf_kept
+        best_cost[i] = cost_kept
+
+
+@entry
+def costs(codes, slots, numeric, inverse_scale, weight, sets, sets_from):  # type: ignore[no-untyped-def]
+    """Cost of entering every leaf (n, leaves); inf where it cannot be entered."""
+    out = np.empty((len(codes), len(slots.start) - 1))
+    moved = np.empty(max(1, len(slots.feature)), dtype=np.int32)
+    for i in range(len(codes)):
+        for leaf in range(len(slots.start) - 1):
+            cost, _, count = price(codes, i, leaf, slots, numeric, inverse_scale, weight, moved)
+            out[i, leaf] = np.inf if _forbidden(moved, count, sets, sets_from) else cost
+    return out
+
+
+@entry
+def turn(codes, leaf_of, slots, numeric, inverse_scale, after, moved, far):  # type: ignore[no-untyped-def]
+    """Write the codes after entering ``leaf_of``, the features moved, and the largest move of a number."""
+    for i in range(len(codes)):
+        leaf = leaf_of[i]
+        far[i] = 0.0
+        if leaf < 0:
+            continue
+        for slot in range(slots.start[leaf], slots.start[leaf + 1]):
+            j = slots.feature[slot]
+            value = codes[i, j]
+            way, new = landing(value, slot, slots)
+            if way == 1:
+                after[i, j] = new
+                moved[i, j] = True
+                if numeric[j]:
+                    far[i] = max(far[i], distance(value, new, True, inverse_scale[j]))
+
+
+@entry
+def mark_cells(values, mine, leaf_of, slots, outside, never):  # type: ignore[no-untyped-def]
     """Set the bits of the leaves that a value of each cell is outside of, and of those it cannot enter."""
     for cell in range(len(values)):
         for slot in mine:
@@ -77,18 +225,18 @@ def _count(rows, word, words, cells, alive, one, two):  # type: ignore[no-untype
 
 @inner
 def _beyond_one(cells, i, word, alive, words, at_least):  # type: ignore[no-untyped-def]
-    """Least number above one of features that misses a leaf, and the leaves it is least for; MOST + 1 if beyond."""
-    for level in range(MOST + 1):
+    """Least number above one of features that misses a leaf, and the leaves it is least for; MAX_COUNT + 1 beyond."""
+    for level in range(MAX_COUNT + 1):
         at_least[level] = 0
     for k in range(len(words.tested)):
         missed = words.outside[cells[k, i], word]
-        for level in range(MOST, 0, -1):
+        for level in range(MAX_COUNT, 0, -1):
             at_least[level] |= at_least[level - 1] & missed
         at_least[0] |= missed
-    for level in range(2, MOST + 1):
+    for level in range(2, MAX_COUNT + 1):
         if alive & ~at_least[level]:
             return float(level), alive & ~at_least[level]
-    return float(MOST + 1), alive
+    return float(MAX_COUNT + 1), alive
 
 
 @inner
@@ -164,13 +312,13 @@ def _settle(  # type: ignore[no-untyped-def]
 
 
 @entry
-def search(  # type: ignore[no-untyped-def]
+def search_all_leaves(  # type: ignore[no-untyped-def]
     codes, slots, numeric, inverse_scale, weight, words, first, last, best_leaf, best_cost
 ):
     """The best leaf of the rows first..last; -1 and inf where no leaf can be entered. Every feature costs one."""
     f, w = len(words.tested), len(words.leaves)
     moved, kept = np.empty(max(1, f), dtype=np.int32), np.empty(max(1, f), dtype=np.int32)
-    at_least = np.zeros(MOST + 1, dtype=np.uint64)
+    at_least = np.zeros(MAX_COUNT + 1, dtype=np.uint64)
     cells = np.empty((f, BLOCK), dtype=np.int32)
     alive, one = np.empty((w, BLOCK), dtype=np.uint64), np.empty((w, BLOCK), dtype=np.uint64)
     two = np.empty((w, BLOCK), dtype=np.uint64)

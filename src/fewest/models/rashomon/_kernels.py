@@ -1,12 +1,13 @@
-"""Compiled: the trees within the bound, out of the splits that a backend names.
+"""Compiled: the trees within the bound, out of the splits that the search names, and SEV-T of many trees at once.
 
 A node's options are its subtrees: a leaf, or a split with one option of either child. Each is a row of whole numbers
 (rows misclassified, leaves, split or -1, left option, right option), so that objectives are compared exactly.
+
+Trees that test the same columns see the same few distinct rows: the rows are collapsed once per such group, and a tree
+then looks at its group's patterns only. All sums are whole numbers, so that no order of work changes them.
 """
 
 from __future__ import annotations
-
-from typing import Any
 
 import numpy as np
 
@@ -16,7 +17,7 @@ ERRORS, LEAVES, SPLIT, LEFT, RIGHT = range(5)
 
 
 @entry
-def paths(parent: Any, column: Any) -> Any:  # pragma: no cover - compiled
+def paths(parent, column):  # type: ignore[no-untyped-def]
     """Masks of the columns that must be 1, and that must be 0, to be at each node."""
     needs = np.zeros(2 * len(parent) + 1, dtype=np.uint64)
     forbids = np.zeros_like(needs)
@@ -30,7 +31,7 @@ def paths(parent: Any, column: Any) -> Any:  # pragma: no cover - compiled
 
 
 @entry
-def count_rows(needs: Any, forbids: Any, patterns: Any, weights: Any) -> Any:  # pragma: no cover - compiled
+def count_rows(needs, forbids, patterns, weights):  # type: ignore[no-untyped-def]
     """Rows of either label at each place (places, 2)."""
     out = np.zeros((len(needs), 2), dtype=np.int64)
     for place in range(len(needs)):
@@ -42,8 +43,8 @@ def count_rows(needs: Any, forbids: Any, patterns: Any, weights: Any) -> Any:  #
 
 
 @entry
-def cheapest(parent: Any, rows: Any, errors: Any, price: float) -> Any:  # pragma: no cover - compiled
-    """Errors and leaves of each node's best subtree (nodes, 2). Splits with an empty side are none."""
+def cheapest(parent, rows, errors, price):  # type: ignore[no-untyped-def]
+    """Errors and leaves of each node's best subtree (nodes, 2). Splits with an empty side do not count."""
     best = np.ones((len(errors), 2), dtype=np.int64)
     best[:, 0] = errors
     for s in range(len(parent) - 1, -1, -1):
@@ -55,7 +56,7 @@ def cheapest(parent: Any, rows: Any, errors: Any, price: float) -> Any:  # pragm
 
 
 @entry
-def budgets(parent: Any, rows: Any, best: Any, price: float, limit: float) -> Any:  # pragma: no cover - compiled
+def budgets(parent, rows, best, price, limit):  # type: ignore[no-untyped-def]
     """The most a subtree of each node may cost, its surroundings being the best there are."""
     out = np.full(len(best), -1.0)
     out[0] = limit
@@ -68,9 +69,7 @@ def budgets(parent: Any, rows: Any, best: Any, price: float, limit: float) -> An
 
 
 @inner
-def _pairs(
-    s: int, positive: Any, begin: Any, end: Any, options: Any, price: float, budget: float, out: Any, used: int
-) -> Any:  # pragma: no cover - compiled
+def _pairs(s, positive, begin, end, options, price, budget, out, used):  # type: ignore[no-untyped-def]
     """Count the options a split adds to its node and, where there is room, write them."""
     left, right = 2 * s + 1, 2 * s + 2
     for i in range(begin[left], end[left]):
@@ -89,10 +88,7 @@ def _pairs(
 
 
 @inner
-def _node_options(
-    node: int, first: int, last: int, errors: Any, positive: Any, begin: Any, end: Any, options: Any, price: float,
-    budget: float, out: Any,
-) -> Any:  # pragma: no cover - compiled  # fmt: skip
+def _node_options(node, first, last, errors, positive, begin, end, options, price, budget, out):  # type: ignore[no-untyped-def]
     """Count a node's options and, where there is room, write them."""
     used = 0
     if errors[node] + price <= budget:
@@ -105,12 +101,10 @@ def _node_options(
 
 
 @entry
-def list_options(
-    parent: Any, errors: Any, positive: Any, budget: Any, price: float, most: int, room: int
-) -> Any:  # pragma: no cover - compiled
+def list_options(parent, errors, positive, budget, price, max_trees, room):  # type: ignore[no-untyped-def]
     """All options, those of the root last, each node's by objective; where these begin; how many the root has.
 
-    The number is -1 where the other nodes alone have more than ``room``; beyond ``most``, the root's are counted only.
+    The number is -1 where the other nodes alone have more than ``room``; beyond ``max_trees`` they are counted only.
     """
     nodes = len(errors)
     first, last = np.zeros(nodes, dtype=np.int64), np.zeros(nodes, dtype=np.int64)
@@ -128,7 +122,7 @@ def list_options(
             continue
         place = (node, first[node], last[node], errors, positive, begin, end, options, price, budget[node])
         count = _node_options(*place, none)
-        if node == 0 and count > most:
+        if node == 0 and count > max_trees:
             return options[:0], 0, count
         if node > 0 and used + count > room:
             return options[:0], 0, -1
@@ -147,7 +141,7 @@ def list_options(
 
 
 @entry
-def write_trees(options: Any, begin: int, place_of: Any) -> Any:  # pragma: no cover - compiled
+def write_trees(options, begin, place_of):  # type: ignore[no-untyped-def]
     """First leaf of each tree (trees + 1,), and the places of all leaves, each tree's from left to right."""
     trees = len(options) - begin
     start = np.zeros(trees + 1, dtype=np.int64)
@@ -170,3 +164,118 @@ def write_trees(options: Any, begin: int, place_of: Any) -> Any:  # pragma: no c
             stack[depth + 1, 0], stack[depth + 1, 1] = 2 * split + 1, options[option, LEFT]
             depth += 2
     return start, leaf
+
+
+WRONG, DECIDED, ONES, TOTAL, UNREACHED = range(5)
+
+
+@entry
+def columns_used(start, leaf, needs, forbids):  # type: ignore[no-untyped-def]
+    """Mask of the columns each tree tests."""
+    out = np.zeros(len(start) - 1, dtype=np.uint64)
+    for t in range(len(out)):
+        for k in range(start[t], start[t + 1]):
+            out[t] |= needs[leaf[k]] | forbids[leaf[k]]
+    return out
+
+
+@entry
+def closed(needs, forbids, mask_of, cells, cells_from):  # type: ignore[no-untyped-def]
+    """Columns of the features that no value can bring into each leaf.
+
+    ``mask_of[j]`` are the columns of feature j, ``cells[cells_from[j]:cells_from[j + 1]]`` what values make of them.
+    """
+    out = np.zeros(len(needs), dtype=np.uint64)
+    for place in range(len(needs)):
+        for j in range(len(mask_of)):
+            want, avoid = needs[place] & mask_of[j], forbids[place] & mask_of[j]
+            if want | avoid == 0:
+                continue
+            is_open = False
+            for c in range(cells_from[j], cells_from[j + 1]):
+                is_open |= want & ~cells[c] == 0 and avoid & cells[c] == 0
+            if not is_open:
+                out[place] |= mask_of[j]
+    return out
+
+
+@inner
+def _collapse(patterns, weights, used, slot, found, rows):  # type: ignore[no-untyped-def]
+    """Distinct patterns in the columns used, with the rows of either label; returns how many.
+
+    ``slot`` is a hash table, a power of two long and at least twice as long as the patterns; it is left cleared.
+    """
+    count, last = 0, np.uint64(len(slot) - 1)
+    for x in range(len(patterns)):
+        pattern = patterns[x] & used
+        at = (pattern * np.uint64(0x9E3779B97F4A7C15) >> np.uint64(32)) & last
+        while slot[at] >= 0 and found[slot[at]] != pattern:
+            at = (at + np.uint64(1)) & last
+        if slot[at] < 0:
+            slot[at] = count
+            found[count] = pattern
+            rows[count, 0] = rows[count, 1] = 0
+            count += 1
+        rows[slot[at], 0] += weights[x, 0]
+        rows[slot[at], 1] += weights[x, 1]
+    slot[:] = -1
+    return count
+
+
+@inner
+def _fewest_changes(pattern, run, needs, forbids, positive, shut, owner, mask_of):  # type: ignore[no-untyped-def]
+    """Features to change until some negative leaf of the run is entered; -1 where none can be."""
+    best = -1
+    for place in run:
+        if positive[place]:
+            continue
+        off = (needs[place] & ~pattern) | (forbids[place] & pattern)
+        if off & shut[place] != 0:
+            continue
+        changes = 0
+        column = 0
+        while off != 0 and (best < 0 or changes < best):
+            while (off >> np.uint64(column)) & np.uint64(1) == 0:
+                column += 1
+            off &= ~mask_of[owner[column]]
+            changes += 1
+        if best < 0 or changes < best:
+            best = changes
+    return best
+
+
+@entry
+def score_trees(  # type: ignore[no-untyped-def]
+    trees, used, first, last, start, leaf, needs, forbids, positive, shut, owner, mask_of, patterns, weights, out
+):
+    """Score trees[first:last], which are in order of the columns they use; ``out`` (trees, 5) gets the sums."""
+    size = 4
+    while size < 2 * len(patterns):
+        size *= 2
+    slot = np.full(size, -1, dtype=np.int64)
+    found = np.empty(len(patterns), dtype=np.uint64)
+    rows = np.empty((len(patterns), 2), dtype=np.int64)
+    count = 0
+    for k in range(first, last):
+        t = trees[k]
+        if k == first or used[t] != used[trees[k - 1]]:
+            count = _collapse(patterns, weights, used[t], slot, found, rows)
+        run = leaf[start[t] : start[t + 1]]
+        for x in range(count):
+            here = run[0]
+            for place in run:
+                if needs[place] & ~found[x] == 0 and forbids[place] & found[x] == 0:
+                    here = place
+                    break
+            if not positive[here]:
+                out[t, WRONG] += rows[x, 1]
+                continue
+            out[t, WRONG] += rows[x, 0]
+            cases = rows[x, 0] + rows[x, 1]
+            changes = _fewest_changes(found[x], run, needs, forbids, positive, shut, owner, mask_of)
+            out[t, DECIDED] += cases
+            if changes < 0:
+                out[t, UNREACHED] += cases
+            else:
+                out[t, TOTAL] += cases * changes
+                out[t, ONES] += cases * (changes == 1)

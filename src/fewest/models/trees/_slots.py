@@ -1,9 +1,12 @@
-"""Slots: how each restricted feature of a negative leaf is entered, under the constraints, as plain arrays."""
+"""Slots: how each restricted feature of a negative leaf is entered, under the constraints, as plain arrays.
+
+Words: for every cell of every tested feature, which negative leaves a case in it is outside of, 64 to a word.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -11,44 +14,28 @@ import pandas as pd
 
 from fewest.constraints import AtMost, Constraints, Forbidden, Immutable, OneOf, Only, Range
 from fewest.errors import ModelError, UsageError
-from fewest.models.trees.leaf_boxes import Interval, Levels, Side, boxes
+from fewest.models.trees.leaf_boxes import Interval, Levels, Side, Value, boxes, nearest_inside
 from fewest.models.trees.tree import Bools, Floats, Ints, Tree
-from fewest.models.trees.values import nearest_inside
 from fewest.tables.schema import Feature
 
-Value = Literal["nearest", "median", "mean"]
 INSIDE, NEVER = -2, -1  # targets of a level that is in the box, and of one that cannot get there
+BITS = 64
+Masks = npt.NDArray[np.uint64]
 
 
 class Slots(NamedTuple):
-    """One slot per negative leaf and feature its box restricts, in the order the compiled search takes them.
+    """One slot per negative leaf and feature its box restricts, in the order the compiled search takes them."""
 
-    Attributes
-    ----------
-    start : (leaves + 1,) int32
-        First slot of each leaf.
-    feature : (slots,) int32
-    low, high : (slots,) float64
-        A number is inside when ``low < value <= high``.
-    missing_inside : (slots,) bool
-    from_below, from_above, from_missing : (slots,) float64
-        Value a case takes when it comes from there; NaN where it may not, or no typed value exists.
-    table : (slots,) int32
-        Row of ``target`` for features with levels, -1 for numbers.
-    target : (rows, width) int32
-        For each code: it is inside (-2), cannot enter (-1), or the code it takes.
-    """
-
-    start: Ints
-    feature: Ints
-    low: Floats
+    start: Ints  # (leaves + 1,): first slot of each leaf
+    feature: Ints  # (slots,), as are all that follow but the last
+    low: Floats  # a number is inside when low < value <= high
     high: Floats
     missing_inside: Bools
-    from_below: Floats
+    from_below: Floats  # value a case takes when it comes from there; NaN where it may not, or no typed value exists
     from_above: Floats
     from_missing: Floats
-    table: Ints
-    target: Ints
+    table: Ints  # row of ``target`` for features with levels, -1 for numbers
+    target: Ints  # (rows, width): for each code it is inside (-2), cannot enter (-1), or the code it takes
 
 
 class Slot(NamedTuple):
@@ -81,22 +68,13 @@ def lay_out(tree: Tree, typical: Floats, value: Value, rules: SlotRules) -> tupl
         row[: len(levels)] = levels
     leveled = np.array([slot.levels is not None for slot in slots], dtype=bool)
     table = np.where(leveled, np.cumsum(leveled) - 1, -1).astype(np.int32)
-
-    def floats(name: str) -> Floats:
-        return np.array([getattr(slot, name) for slot in slots], dtype=float)
-
-    return np.array(leaves, dtype=np.int32), Slots(
-        start=np.array(start, dtype=np.int32),
-        feature=np.array([slot.feature for slot in slots], dtype=np.int32),
-        low=floats("low"),
-        high=floats("high"),
-        missing_inside=np.array([slot.missing_inside for slot in slots], dtype=bool),
-        from_below=floats("from_below"),
-        from_above=floats("from_above"),
-        from_missing=floats("from_missing"),
-        table=table,
-        target=target,
-    )
+    kinds = {"feature": np.int32, "missing_inside": bool}
+    arrays = {
+        name: np.array([getattr(slot, name) for slot in slots], dtype=kinds.get(name, float))
+        for name in Slot._fields[:-1]
+    }
+    first = np.array(start, dtype=np.int32)
+    return np.array(leaves, dtype=np.int32), Slots(start=first, table=table, target=target, **arrays)
 
 
 @dataclass(frozen=True)
@@ -110,7 +88,7 @@ class SlotRules:
     ranges: dict[int, tuple[float, float]]
     allowed: dict[int, list[float]]
     forbidden: tuple[Ints, ...]
-    most: float
+    max_cost: float
 
     @classmethod
     def read(cls, tree: Tree, constraints: Constraints) -> SlotRules:
@@ -217,3 +195,115 @@ def _level_rows(feature: Feature, codes: npt.NDArray[np.int64]) -> pd.DataFrame:
     if feature.kind == "boolean":
         return pd.DataFrame({feature.columns[0]: pd.array(levels[codes], dtype="boolean")})
     return pd.DataFrame({feature.columns[0]: levels[codes]})
+
+
+class Words(NamedTuple):
+    """Tables of the search over all leaves at once, in the order it takes them.
+
+    Cell c of a number holds the values above c edges; features with levels have a cell per code. A *way* is an edge of
+    a number and the leaves on either side that begin there.
+    """
+
+    tested: Ints  # (f,): features that some negative leaf restricts
+    is_number: Bools  # (f,)
+    edge_from: Ints  # (f + 1,): first edge of each
+    edges: Floats
+    cell_from: Ints  # (f + 1,): first cell of each
+    outside: Masks  # (cells, words): leaves that a case in the cell is outside of
+    never: Masks  # (cells, words): leaves that it cannot enter at all
+    leaves: Masks  # (words,): all leaves
+    way_from: Ints  # (f + 1,): first way of each feature
+    way_edge: Floats  # (ways,), as are all that follow but the last
+    way_above: Floats  # value a case below the edge takes to get just above it
+    way_below: Floats  # value a case above it takes to get below
+    leaves_above: Masks  # leaves that are entered so; for up to 64 leaves
+    leaves_below: Masks
+    closed: bool  # whether some leaf cannot be entered from some cell
+
+    @classmethod
+    def build(cls, tree: Tree, slots: Slots) -> Words:
+        """Ask every slot about one value of every cell."""
+        from fewest.models.trees._kernels import mark_cells
+
+        count = len(slots.start) - 1
+        tested = np.unique(slots.feature).astype(np.int32)
+        words = max(1, -(-count // BITS))
+        leaf_of = np.repeat(np.arange(count), np.diff(slots.start))
+        edges: list[Floats] = []
+        outside: list[Masks] = []
+        never: list[Masks] = []
+        for j in tested.tolist():
+            mine = np.flatnonzero(slots.feature == j)
+            cuts, values = _cells(tree, slots, j, mine)
+            edges.append(cuts)
+            missed, closed = np.zeros((2, len(values), words), dtype=np.uint64)
+            mark_cells(values, mine, leaf_of, slots, missed, closed)
+            outside.append(missed)
+            never.append(closed)
+        bits = np.arange(words * BITS) < count
+        leaves = np.bitwise_or.reduce(bits.reshape(words, BITS) * (np.uint64(1) << np.arange(BITS, dtype=np.uint64)), 1)
+        lost = np.concatenate([*never, np.zeros((0, words), dtype=np.uint64)])
+        return cls(
+            tested,
+            np.array([tree.schema.features[j].is_numeric for j in tested.tolist()], dtype=bool),
+            np.cumsum([0, *map(len, edges)]).astype(np.int32),
+            np.concatenate([*edges, np.empty(0)]),
+            np.cumsum([0, *map(len, outside)]).astype(np.int32),
+            np.concatenate([*outside, np.zeros((0, words), dtype=np.uint64)]),
+            lost,
+            leaves.astype(np.uint64),
+            *_ways(tree, slots, tested, leaf_of),
+            bool(lost.any()),
+        )
+
+
+def _ways(
+    tree: Tree, slots: Slots, tested: Ints, leaf_of: npt.NDArray[np.int64]
+) -> tuple[Ints, Floats, Floats, Floats, Masks, Masks]:
+    """The ways into the leaves by one number, grouped by edge and value; none where the leaves need several words."""
+    first, rows = [0], []
+    for j in tested.tolist():
+        above: dict[tuple[float, float], int] = {}
+        below: dict[tuple[float, float], int] = {}
+        if tree.schema.features[j].is_numeric and len(slots.start) - 1 <= BITS:
+            for slot in np.flatnonzero(slots.feature == j).tolist():
+                bit = 1 << int(leaf_of[slot])
+                for ways, edge, value in (
+                    (above, slots.low[slot], slots.from_below[slot]),
+                    (below, slots.high[slot], slots.from_above[slot]),
+                ):
+                    if np.isfinite(edge) and np.isfinite(value):
+                        ways[float(edge), float(value)] = ways.get((float(edge), float(value)), 0) | bit
+        rows += _paired(above, below)
+        first.append(len(rows))
+    edge, up, down, over, under = zip(*rows, strict=True) if rows else ((), (), (), (), ())
+    return (
+        np.array(first, dtype=np.int32), np.array(edge, dtype=float), np.array(up, dtype=float),
+        np.array(down, dtype=float), np.array(over, dtype=np.uint64), np.array(under, dtype=np.uint64),
+    )  # fmt: skip
+
+
+def _paired(
+    above: dict[tuple[float, float], int], below: dict[tuple[float, float], int]
+) -> list[tuple[float, float, float, int, int]]:
+    """Ways up and down across the same edge, side by side: a case takes one or the other."""
+    out = []
+    for edge in sorted({edge for edge, _ in above} | {edge for edge, _ in below}):
+        ups = [(value, mask) for (at, value), mask in above.items() if at == edge]
+        downs = [(value, mask) for (at, value), mask in below.items() if at == edge]
+        for k in range(max(len(ups), len(downs))):
+            up, over = ups[k] if k < len(ups) else (edge, 0)
+            down, under = downs[k] if k < len(downs) else (edge, 0)
+            out.append((edge, up, down, over, under))
+    return out
+
+
+def _cells(tree: Tree, slots: Slots, j: int, mine: npt.NDArray[np.int64]) -> tuple[Floats, Floats]:
+    """Cuts between the cells of a feature, and one value of each cell, the missing one last."""
+    feature = tree.schema.features[j]
+    if not feature.is_numeric:
+        return np.empty(0), np.append(np.arange(len(feature.levels) + 1, dtype=float), np.nan)
+    ends = np.concatenate([slots.low[mine], slots.high[mine]])
+    cuts = np.unique(ends[np.isfinite(ends)])
+    # A value that equals a cut belongs to the cell below it.
+    return cuts, np.concatenate([cuts, [np.inf], [np.nan]])

@@ -1,39 +1,38 @@
-"""How training shows itself on stderr: a bar with loss, accuracy and the estimate of mean SEV."""
+"""What every epoch of a training run came to, kept and shown on stderr: loss, accuracy, the estimate of mean SEV."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, NamedTuple
 
 import pandas as pd
 
-from fewest.models.training._trainer import Epoch
+
+class Epoch(NamedTuple):
+    """One pass over the rows: mean loss over the steps, accuracy of the rows as they were met."""
+
+    phase: str
+    loss: float
+    accuracy: float
 
 
-class Diary:
-    """Keeps what every epoch came to, and shows it where that is wanted.
-
-    Examples
-    --------
-    >>> diary = Diary()
-    >>> diary(Epoch("SEV", 0.61, 0.7), 1.25)
-    >>> diary.table()
-       epoch phase  loss  accuracy  sev_estimate
-    0      1   SEV  0.61       0.7          1.25
-    """
+class History:
+    """Keeps every epoch, and moves a bar where that is wanted."""
 
     def __init__(self) -> None:
         self.rows: list[tuple[int, str, float, float, float]] = []
         self.bar: Any = None
         self.task: Any = None
 
-    def __call__(self, epoch: Epoch, sev: float) -> None:
-        """Take note of an epoch."""
+    def add(self, epoch: Epoch, sev: float) -> None:
+        """Take note of an epoch; the estimate of mean SEV is NaN where there is none."""
         self.rows.append((len(self.rows) + 1, *epoch, sev))
         if self.bar is not None:
-            self.bar.update(self.task, advance=1, description=_words(epoch, sev))
+            shown = "" if math.isnan(sev) else f"  mean SEV about {sev:.2f}"
+            line = f"{epoch.phase}  loss {epoch.loss:.4f}  accuracy {epoch.accuracy:.3f}{shown}"
+            self.bar.update(self.task, advance=1, description=line)
 
     def table(self) -> pd.DataFrame:
         """Epoch by epoch."""
@@ -53,8 +52,3 @@ class Diary:
             self.task = self.bar.add_task("training", total=epochs)
             yield
         self.bar = None
-
-
-def _words(epoch: Epoch, sev: float) -> str:
-    shown = "" if math.isnan(sev) else f"  mean SEV about {sev:.2f}"
-    return f"{epoch.phase}  loss {epoch.loss:.4f}  accuracy {epoch.accuracy:.3f}{shown}"
