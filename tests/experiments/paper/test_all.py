@@ -184,7 +184,7 @@ def test_datasets_that_are_not_here_are_left_out_unless_asked_for(
 
 def test_a_place_that_is_a_file_is_refused_before_anything_is_measured(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    with pytest.raises(UsageError, match="no place for a folder"):
+    with pytest.raises(UsageError, match="a folder cannot be made here"):
         go(tmp_path / "file")
     assert Plain.seen == []
 

@@ -1,4 +1,4 @@
-"""What the displays share: a table, axes, and marks that can be told apart without colour."""
+"""What the displays share: a table, axes, and marks that differ without colour."""
 
 from __future__ import annotations
 
