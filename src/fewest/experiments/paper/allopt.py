@@ -14,7 +14,7 @@ from fewest.experiments.paper.base import Published, Record, Table, TableColumn,
 from fewest.experiments.paper.data import Rows
 from fewest.experiments.paper.measures import CASES, Densities, accepted, densities_of, explain, performance, quietly
 from fewest.experiments.paper.models import CLUSTERS, PaperModel, changed_defaults, estimator, fit
-from fewest.experiments.paper.printed import printed_training
+from fewest.experiments.paper.printed_figures import printed_training
 from fewest.references import References
 
 CLUSTERED = 5_000  # rows that centres are sought among: they are sought again and again

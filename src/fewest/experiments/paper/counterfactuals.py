@@ -22,7 +22,7 @@ from fewest.experiments.paper.base import LIKELIHOOD, Published, Record, Table, 
 from fewest.experiments.paper.data import Rows
 from fewest.experiments.paper.measures import Densities, accepted, densities_of, likelihoods
 from fewest.experiments.paper.models import CLUSTERS, changed_defaults, fit
-from fewest.experiments.paper.printed import COUNTERFACTUALS
+from fewest.experiments.paper.printed_figures import COUNTERFACTUALS
 from fewest.experiments.peers import Counterfactuals, Peer, turns_alone
 from fewest.explainer import Explainer
 from fewest.references import References

@@ -12,7 +12,7 @@ from fewest.experiments.paper.base import PERFORMANCE, Published, Record, Table,
 from fewest.experiments.paper.data import Rows
 from fewest.experiments.paper.measures import CASES, densities_of, explain, performance, quietly
 from fewest.experiments.paper.models import CLUSTERS, changed_defaults, fit
-from fewest.experiments.paper.printed import printed_training
+from fewest.experiments.paper.printed_figures import printed_training
 
 # ExpO's time grows with rows times neighbours times columns: all of Diabetes would take it an hour for one net.
 MOST_ROWS = {"diabetes": 20_000}

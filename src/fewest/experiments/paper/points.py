@@ -17,7 +17,7 @@ from fewest.experiments.paper.base import LIKELIHOOD, PERFORMANCE, Published, Re
 from fewest.experiments.paper.data import Rows
 from fewest.experiments.paper.measures import CASES, Densities, accepted, densities_of, explain, performance
 from fewest.experiments.paper.models import CLUSTERS, MODELS, changed_defaults, fit
-from fewest.experiments.paper.printed import printed
+from fewest.experiments.paper.printed_figures import printed
 from fewest.references import References
 from fewest.tables.schema import MAX_DECIMALS, Schema
 
