@@ -108,7 +108,7 @@ def decode(book: Book, content: bytes, file: str) -> tuple[pd.DataFrame, npt.NDA
 
 
 def _labels(cells: pd.Series[Any], codes: dict[str, str]) -> pd.Series[Any]:
-    """Codes as the labels they stand for; what is no code stays, and is judged with the levels."""
+    """Codes as the labels they stand for; what is not a code stays, and is judged with the levels."""
     return cells.map({cell: codes.get(cell, cell) for cell in cells.unique()}).astype("str")
 
 

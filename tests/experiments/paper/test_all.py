@@ -184,13 +184,13 @@ def test_datasets_that_are_not_here_are_left_out_unless_asked_for(
 
 def test_a_place_that_is_a_file_is_refused_before_anything_is_measured(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    with pytest.raises(UsageError, match="no place for a folder"):
+    with pytest.raises(UsageError, match="a folder cannot be made here"):
         go(tmp_path / "file")
     assert Plain.seen == []
 
 
 def test_figures_are_drawn_from_what_was_measured(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from fewest.experiments.paper.figures.of_tables import ClosenessFigure, CredibilityFigure
+    from fewest.experiments.paper.figures.table_figures import ClosenessFigure, CredibilityFigure
 
     class Shown(ClosenessFigure):
         tables: ClassVar[tuple[str, ...]] = ("first",)
@@ -206,7 +206,7 @@ def test_figures_are_drawn_from_what_was_measured(tmp_path: Path, monkeypatch: p
 
 
 def test_without_matplotlib_figures_are_left_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from fewest.experiments.paper.figures.of_models import RegionsFigure
+    from fewest.experiments.paper.figures.model_figures import RegionsFigure
 
     monkeypatch.setattr(figures, "names", lambda: ("regions",))
     monkeypatch.setattr(figures, "find", lambda name, folder=None, quick=False: RegionsFigure(folder, quick))

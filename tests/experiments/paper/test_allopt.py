@@ -15,7 +15,7 @@ from fewest.experiments.paper.allopt import KINDS, WALKS, AllOpt1Table
 from fewest.experiments.paper.data import Rows, load_split
 from fewest.experiments.paper.measures import CASES
 from fewest.experiments.paper.models import PaperModel
-from fewest.experiments.paper.printed import printed_training
+from fewest.experiments.paper.printed_figures import printed_training
 
 pytest.importorskip("torch")
 

@@ -194,7 +194,7 @@ def test_each_dataset_may_have_its_own_number_of_splits() -> None:
 
 def test_a_place_that_is_a_file_is_refused(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    with pytest.raises(UsageError, match="no place for a folder"):
+    with pytest.raises(UsageError, match="a folder cannot be made here"):
         FileStore(tmp_path / "file", "sums")
 
 

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from fewest.experiments.paper import Rows, as_dict, as_markdown, find, load_split, run, summarise
-from fewest.experiments.paper.printed import TREES
+from fewest.experiments.paper.printed_figures import TREES
 from fewest.experiments.paper.store import Store
 from fewest.experiments.paper.trees import SEARCHED, TreesTable, measure
 from fewest.models.trees import CARTClassifier, Leaf, Split, Tree

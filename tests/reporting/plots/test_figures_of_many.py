@@ -77,6 +77,12 @@ def test_frequencies_of_several_stand_side_by_side_under_their_labels(out: fw.Ex
         FeatureFrequencyDisplay.from_explanations({})
 
 
+def test_labels_may_have_different_features() -> None:
+    table = pd.DataFrame({"label": ["a", "b"], "feature": ["debt", "rent"], "cases": [3, 2], "share": [0.6, 0.4]})
+    axes = FeatureFrequencyDisplay(table).plot().ax_
+    assert [bar.get_width() for bar in axes.patches] == [0.6, 0.0, 0.0, 0.4]
+
+
 def test_bars_can_be_told_apart_without_colour(out: fw.Explanations) -> None:
     ax = SevDistributionDisplay.from_explanations({"one": out, "two": out}).plot().ax_
     looks = {(bar.get_hatch(), bar.get_facecolor()) for bars in ax.containers for bar in bars.patches}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-import warnings
 from abc import abstractmethod
 from collections.abc import Mapping
 from functools import partial
@@ -11,12 +10,11 @@ from typing import Any, ClassVar, NamedTuple
 
 from fewest import references
 from fewest.decision import Decision
-from fewest.errors import FewestWarning, PositiveReferenceError
 from fewest.experiments.paper.base import Published, Record, Table, TableColumn, Tell
 from fewest.experiments.paper.data import Rows
-from fewest.experiments.paper.measures import CASES, Densities, densities_of, explain, performance
+from fewest.experiments.paper.measures import CASES, Densities, accepted, densities_of, explain, performance, quietly
 from fewest.experiments.paper.models import CLUSTERS, PaperModel, changed_defaults, estimator, fit
-from fewest.experiments.paper.printed import printed_training
+from fewest.experiments.paper.printed_figures import printed_training
 from fewest.references import References
 
 CLUSTERED = 5_000  # rows that centres are sought among: they are sought again and again
@@ -221,8 +219,7 @@ class AllOptClusterTable(AllOptTable):
 def _timed(search: Any, rows: Rows) -> tuple[Any, float]:
     """The search, fitted, and the CPU seconds it took."""
     began = time.process_time()
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", FewestWarning)  # a reference decided positive is counted in the table
+    with quietly():
         search.fit(rows.X_train, rows.y_train)
     return search, time.process_time() - began
 
@@ -231,10 +228,6 @@ def _figures(model: Any, refs: Any, rows: Rows, densities: Densities) -> dict[st
     """Performance and explanations of a model; references are made for it unless they are given."""
     decision = Decision(model, positive=1)
     if not isinstance(refs, References):
-        try:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore", FewestWarning)
-                refs = refs(decision, rows.X_train, rows.y_train)
-        except PositiveReferenceError:
-            return performance(model, rows)
-    return {**performance(model, rows), **explain(decision, refs, rows, densities)}
+        refs = accepted(refs, decision, rows.X_train, rows.y_train)
+    explained = {} if refs is None else explain(decision, refs, rows, densities)
+    return {**performance(model, rows), **explained}

@@ -7,7 +7,6 @@ the model, one at a time.
 from __future__ import annotations
 
 import time
-import warnings
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from importlib.util import find_spec
@@ -18,13 +17,12 @@ import pandas as pd
 
 from fewest import references
 from fewest.decision import Decision
-from fewest.errors import FewestWarning, PositiveReferenceError
 from fewest.experiments import peers as known
 from fewest.experiments.paper.base import LIKELIHOOD, Published, Record, Table, TableColumn, Tell
 from fewest.experiments.paper.data import Rows
-from fewest.experiments.paper.measures import Densities, densities_of, likelihoods
+from fewest.experiments.paper.measures import Densities, accepted, densities_of, likelihoods
 from fewest.experiments.paper.models import CLUSTERS, changed_defaults, fit
-from fewest.experiments.paper.printed import COUNTERFACTUALS
+from fewest.experiments.paper.printed_figures import COUNTERFACTUALS
 from fewest.experiments.peers import Counterfactuals, Peer, turns_alone
 from fewest.explainer import Explainer
 from fewest.references import References
@@ -148,7 +146,7 @@ def _references(decision: Decision, rows: Rows, dataset: str) -> Iterator[tuple[
     X, y = rows.X_train, rows.y_train
     yield SEV[0], _typical(decision, X, y)
     count, m = CLUSTERS[dataset]
-    few = _accepted(references.clusters, decision, X, y, n_clusters=count, m=m)
+    few = accepted(references.clusters, decision, X, y, n_clusters=count, m=m)
     if few is not None:
         yield SEV[1], few
         yield SEV[2], sparsest(decision, X, y, few)
@@ -162,16 +160,6 @@ def _typical(decision: Decision, X: pd.DataFrame, y: Any) -> References:
     return median if median.score[0] < decision.cut <= mean.score[0] else mean
 
 
-def _accepted(make: Callable[..., References], *given: Any, **settings: Any) -> References | None:
-    """References whose centres the model accepts; None where it accepts none."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", FewestWarning)  # a centre decided positive is dropped: nothing to be done
-        try:
-            return make(*given, **settings)
-        except PositiveReferenceError:
-            return None
-
-
 def sparsest(decision: Decision, X: pd.DataFrame, y: Any, few: References) -> References:
     """Many references at once, each case compared with all of them: clusters of accepted rows, and of just accepted.
 
@@ -181,10 +169,10 @@ def sparsest(decision: Decision, X: pd.DataFrame, y: Any, few: References) -> Re
     negative, score = training.labels.accepted, decision.score(training.frame)
     band = negative & (score < decision.cut) & (score >= decision.cut - WIDTH)
     many = {"min_share": SHARE, "schema": few.schema}
-    parts = [few, _accepted(references.clusters, decision, X, y, n_clusters=_count(negative.sum()), **many)]
+    parts = [few, accepted(references.clusters, decision, X, y, n_clusters=_count(negative.sum()), **many)]
     if band.any():
         many |= {"width": WIDTH, "n_clusters": _count(band.sum())}
-        parts.append(_accepted(references.near_threshold, decision, X, y, **many))
+        parts.append(accepted(references.near_threshold, decision, X, y, **many))
     points = pd.concat([part.frame for part in parts if part is not None], ignore_index=True).drop_duplicates()
     return references.supplied(decision, points, schema=few.schema, assignment="sparsest")
 

@@ -5,7 +5,6 @@ Which cases: the first test rows of split 0 that both models decide against. Nob
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,8 +14,9 @@ import pandas as pd
 
 from fewest import datasets, references
 from fewest.decision import Decision
-from fewest.errors import FewestWarning, UsageError
+from fewest.errors import UsageError
 from fewest.experiments.paper.data import Rows, load_split
+from fewest.experiments.paper.measures import quietly
 from fewest.experiments.paper.models import CLUSTERS, fit
 from fewest.explainer import Explainer
 from fewest.results.explanation import Explanation, Status, show
@@ -28,7 +28,7 @@ MODEL = "L2LR"
 DEPTH = 4
 FLEXIBILITY = 0.05
 COUNT, QUICK_COUNT, QUICK_ROWS = 5, 1, 2000
-KEPT = "----"  # the paper's sign for a value that stays
+KEPT = "----"  # as the paper prints a value that stays
 WORDS = {Status.UNREACHABLE: "not possible", Status.BUDGET: "stopped"}
 
 
@@ -133,8 +133,7 @@ def _explainers(dataset: str, rows: Rows) -> Iterator[tuple[str, Explainer]]:
     linear = Decision(fit(MODEL, dataset, X, y), positive=1)
     single = references.single(linear, X, y, on_positive="allow")
     count, m = SETTINGS[dataset]
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", FewestWarning)  # a centre decided positive is dropped: nothing to be done
+    with quietly():
         clusters = references.clusters(linear, X, y, n_clusters=count, m=m)
     tree = Decision(CARTClassifier(max_depth=DEPTH).fit(X, y), positive=1)
     kinds = {

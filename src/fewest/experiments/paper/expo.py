@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import time
-import warnings
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
 from fewest import references
 from fewest.decision import Decision
-from fewest.errors import FewestWarning
 from fewest.experiments.paper.base import PERFORMANCE, Published, Record, Table, TableColumn, Tell
 from fewest.experiments.paper.data import Rows
-from fewest.experiments.paper.measures import CASES, densities_of, explain, performance
+from fewest.experiments.paper.measures import CASES, densities_of, explain, performance, quietly
 from fewest.experiments.paper.models import CLUSTERS, changed_defaults, fit
-from fewest.experiments.paper.printed import printed_training
+from fewest.experiments.paper.printed_figures import printed_training
 
 # ExpO's time grows with rows times neighbours times columns: all of Diabetes would take it an hour for one net.
 MOST_ROWS = {"diabetes": 20_000}
@@ -90,7 +88,6 @@ class ExpoTable(Table):
         if self.quick:
             settings |= {"warmup_epochs": 3, "epochs": 2, "hidden": (8,)}
         began = time.process_time()
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", FewestWarning)  # a reference decided positive is counted in the table
+        with quietly():
             trained = kind.from_settings(**settings).fit(rows.X_train, rows.y_train)
         return trained, time.process_time() - began

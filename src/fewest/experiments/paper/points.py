@@ -5,7 +5,6 @@ The three share their models, so one unit measures all of them; each table shows
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any, ClassVar
@@ -14,12 +13,11 @@ import numpy as np
 
 from fewest import references
 from fewest.decision import Decision
-from fewest.errors import FewestWarning, PositiveReferenceError
 from fewest.experiments.paper.base import LIKELIHOOD, PERFORMANCE, Published, Record, Table, TableColumn, Tell
 from fewest.experiments.paper.data import Rows
-from fewest.experiments.paper.measures import CASES, Densities, densities_of, explain, performance
+from fewest.experiments.paper.measures import CASES, Densities, accepted, densities_of, explain, performance
 from fewest.experiments.paper.models import CLUSTERS, MODELS, changed_defaults, fit
-from fewest.experiments.paper.printed import printed
+from fewest.experiments.paper.printed_figures import printed
 from fewest.references import References
 from fewest.tables.schema import MAX_DECIMALS, Schema
 
@@ -108,12 +106,7 @@ def _references(decision: Decision, rows: Rows, dataset: str) -> Iterator[tuple[
     loose = unrounded(Schema.infer(rows.X_train))
     yield "{kind} unrounded", references.single(decision, rows.X_train, rows.y_train, schema=loose, on_positive="allow")
     count, m = CLUSTERS[dataset]
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", FewestWarning)  # a centre decided positive is dropped: nothing to be done
-            centres = references.clusters(decision, rows.X_train, rows.y_train, n_clusters=count, m=m)
-    except PositiveReferenceError:
-        centres = None
+    centres = accepted(references.clusters, decision, rows.X_train, rows.y_train, n_clusters=count, m=m)
     yield "{kind} clusters", centres
     for eps in FLEXIBILITY:
         yield f"{{kind}} clusters {eps:.2f}", None if centres is None else centres.flexible(eps)

@@ -17,7 +17,7 @@ from fewest.experiments.paper.data import load_split
 from fewest.experiments.paper.measures import CASES
 from fewest.experiments.paper.models import fit
 from fewest.experiments.paper.points import unrounded
-from fewest.experiments.paper.printed import SENSITIVITY
+from fewest.experiments.paper.printed_figures import SENSITIVITY
 from fewest.explainer import Explainer
 from fewest.references import References
 from fewest.results.explanations import Explanations

@@ -12,7 +12,7 @@ import pandas as pd
 from fewest import datasets
 from fewest.experiments.paper.base import Published, Record, Table, TableColumn, Tell
 from fewest.experiments.paper.data import load_whole
-from fewest.experiments.paper.printed import SIZES
+from fewest.experiments.paper.printed_figures import SIZES
 
 METHOD = "table"
 

@@ -83,7 +83,7 @@ class FileStore(Store):
                 self._units[key] = tuple(_record(entry["dataset"], part) for part in entry["records"])
             except (ValueError, KeyError, TypeError) as error:
                 raise DataError(
-                    f"{self.path.name}, line {number}: this is no record of a run", do="remove the line, or the file"
+                    f"{self.path.name}, line {number}: this is not a record of a run", do="remove the line, or the file"
                 ) from error
 
     def put(self, table: Table, unit: Unit, records: Sequence[Record]) -> None:
@@ -105,7 +105,7 @@ class FileStore(Store):
 
 
 class ForgivingStore(Store):
-    """A store in front of another: failures are told and listed, and open again in the next run.
+    """A store in front of another: failures are reported and listed, and open again in the next run.
 
     Units listed in ``failed`` already are not tried.
     """
@@ -134,7 +134,7 @@ def make_folder(folder: str | Path) -> Path:
     try:
         Path(folder).mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise UsageError(f"--out {folder}: this is no place for a folder", do="name another one") from error
+        raise UsageError(f"--out {folder}: a folder cannot be made here", do="name another one") from error
     return Path(folder)
 
 

@@ -12,7 +12,7 @@ from fewest import references
 from fewest.decision import Decision
 from fewest.experiments.paper.base import Published, Record, Table, TableColumn, Tell
 from fewest.experiments.paper.data import Rows
-from fewest.experiments.paper.printed import TREES
+from fewest.experiments.paper.printed_figures import TREES
 from fewest.explainer import Explainer
 from fewest.results.explanation import Status
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -70,38 +71,29 @@ class REVISE:
             space, space.encode(space.schema.conform(X)), latent=self.latent, hidden=self.hidden, epochs=self.epochs,
             random_state=self.random_state,
         )  # fmt: skip
-        return score.fitted(LatentDescent(self, score, coder).find)
+        return score.fitted(partial(self._find, score, coder))
 
-
-@dataclass(frozen=True, eq=False)
-class LatentDescent:
-    """`REVISE` of a decision; all cases descend side by side."""
-
-    settings: REVISE
-    score: Score
-    coder: Autoencoder
-
-    def find(self, cases: pd.DataFrame) -> pd.DataFrame:
+    def _find(self, score: Score, coder: Autoencoder, cases: pd.DataFrame) -> pd.DataFrame:
         """Rows (n, columns): the nearest turned ones that the descent came by, or the case itself."""
-        space = self.score.space
+        space = score.space
         start = space.encode(cases)
         best, least = start.copy(), np.full(len(cases), np.inf)
-        descent = self.coder.descent(start, self.settings.rate)
-        for _ in range(self.settings.steps):
+        descent = coder.descent(start, self.rate)
+        for _ in range(self.steps):
             points = descent.points()
             hard = space.harden(points)
             far = np.abs(hard - start).mean(axis=1)
-            nearer = (self.score.excess(hard, cases) < 0) & (far < least)
+            nearer = (score.excess(hard, cases) < 0) & (far < least)
             best[nearer], least[nearer] = hard[nearer], far[nearer]
-            descent.step(self._downhill(points, start, cases))
+            descent.step(self._downhill(score, points, start, cases))
         return space.decode(best, cases)
 
-    def _downhill(self, points: Floats, start: Floats, cases: pd.DataFrame) -> Floats:
+    def _downhill(self, score: Score, points: Floats, start: Floats, cases: pd.DataFrame) -> Floats:
         """Gradient of the objective in the points, (n, d)."""
-        above = self.score.excess(points, cases) > -self.settings.margin
-        slope = self.settings.closeness * np.sign(points - start) / self.score.space.width
+        above = score.excess(points, cases) > -self.margin
+        slope = self.closeness * np.sign(points - start) / score.space.width
         if above.any():
-            slope[above] += self.score.slope(points[above], cases.iloc[above])
+            slope[above] += score.slope(points[above], cases.iloc[above])
         return np.asarray(slope)
 
 

@@ -86,7 +86,7 @@ class PeerSpace:
         )
 
     def encode(self, rows: pd.DataFrame) -> Floats:
-        """Points of rows (n, d); a missing number lies in the middle, an unknown level is no level."""
+        """Points of rows (n, d); a missing number lies in the middle, an unknown level has all zeros."""
         parts = [_coordinates(rows, feature) for feature in self.schema.features]
         points = (np.concatenate(parts, axis=1) - self.middle) / self.spread
         return np.where(np.isfinite(points), points, 0.0)
@@ -153,7 +153,7 @@ def _levels_reached(block: Floats, before: Floats) -> tuple[npt.NDArray[np.intp]
     """Level with the largest coordinate, and whether it is another than the case's."""
     number = np.argmax(block, axis=1)
     known = before.any(axis=1)
-    # A level that training rows never had is no corner of the block: it is left only for one that is nearly reached.
+    # A level that training rows never had is not a corner of the block: it is left only for one that is nearly reached.
     changes = np.where(known, number != np.argmax(before, axis=1), block.max(axis=1) > 0.5)
     return number, np.asarray(changes, dtype=bool)
 

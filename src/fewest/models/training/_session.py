@@ -28,7 +28,7 @@ from fewest import references as sources
 from fewest.decision import Decision
 from fewest.engine.encoding import Encoding
 from fewest.engine.structure import as_floats, read
-from fewest.errors import FewestWarning, ModelError, PositiveReferenceError, UsageError
+from fewest.errors import FewestWarning, ModelError, PositiveReferenceError, UsageError, check_word
 from fewest.models.training._heads import Blocks, Floats, Head, LinearHead, NetworkHead, Targets
 from fewest.models.training._history import History
 from fewest.models.training._leaves_head import LeavesHead, check_readable
@@ -40,7 +40,7 @@ from fewest.references import References
 from fewest.tables.schema import Schema
 
 ENCODERS = ("curves", "linear", "plain")
-REFERENCES = ("single", "clusters")
+REFERENCES = ("single", "clusters", "near_threshold")
 ALIGNED_AT_ONCE = 512  # rows
 MakeReferences = Callable[[Decision, Any, Any], References]
 
@@ -197,10 +197,10 @@ def make_references(estimator: Any) -> MakeReferences:
     wanted = estimator.references
     if isinstance(wanted, References):
         return partial(_same_points, wanted)
-    if isinstance(wanted, str) and wanted in REFERENCES:
-        if wanted == "single":
-            return partial(sources.single, on_positive="allow")
-        return partial(sources.clusters, random_state=estimator.random_state)
+    if isinstance(wanted, str):
+        check_word("references", wanted, REFERENCES)
+        options = {"on_positive": "allow"} if wanted == "single" else {"random_state": estimator.random_state}
+        return partial(sources.build, wanted, **options)
     if callable(wanted):
         return wanted  # type: ignore[no-any-return]
     raise UsageError(

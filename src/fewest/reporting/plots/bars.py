@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -15,6 +15,16 @@ from fewest.results.explanation import STATUSES, Status
 from fewest.results.explanations import Explanations
 
 NONE = "none"
+
+
+def _side_by_side(table: pd.DataFrame) -> Iterator[tuple[pd.DataFrame, float, float, dict[str, Any]]]:
+    """Rows of each label, where its bars stand beside the others', how wide they are, and how they look."""
+    labels = list(dict.fromkeys(table["label"]))
+    width = 0.8 / len(labels)
+    for number, label in enumerate(labels):
+        look = {"color": shade(number), "hatch": HATCHES[number % len(HATCHES)], "edgecolor": "0.3", "linewidth": 0.8}
+        own = table[table["label"] == label]
+        yield own, (number - (len(labels) - 1) / 2) * width, width, {**look, "label": label}
 
 
 @dataclass
@@ -52,20 +62,14 @@ class SevDistributionDisplay(Display):
     def _draw(self, ax: Any) -> None:
         numbers = sorted({int(text) for text in self.table["sev"] if text != NONE})
         shown = [str(number) for number in numbers] + ([NONE] if (self.table["sev"] == NONE).any() else [])
-        labels = list(dict.fromkeys(self.table["label"]))
-        width = 0.8 / len(labels)
-        for place, label in enumerate(labels):
-            own = self.table[self.table["label"] == label].set_index("sev")["share"]
-            left = np.arange(len(shown)) + (place - (len(labels) - 1) / 2) * width
-            ax.bar(
-                left, own.reindex(shown, fill_value=0.0), width, label=label, color=shade(place),
-                hatch=HATCHES[place % len(HATCHES)], edgecolor="0.3", linewidth=0.8,
-            )  # fmt: skip
+        for own, off, width, look in _side_by_side(self.table):
+            share = own.set_index("sev")["share"].reindex(shown, fill_value=0.0)
+            ax.bar(np.arange(len(shown)) + off, share, width, **look)
         ax.set_xticks(np.arange(len(shown)), shown)
         ax.set_ylim(0, 1)
         ax.set_xlabel("features that must change (SEV)")
         ax.set_ylabel("share of the cases decided against")
-        if labels != [""]:
+        if set(self.table["label"]) != {""}:
             ax.legend(frameon=False)
 
 
@@ -113,21 +117,16 @@ class FeatureFrequencyDisplay(Display):
         return cls(kept.sort_values("feature", key=lambda names: names.map(place), kind="stable", ignore_index=True))
 
     def _draw(self, ax: Any) -> None:
-        features, labels = (list(dict.fromkeys(self.table[name])) for name in ("feature", "label"))
-        height = 0.8 / len(labels)
-        for number, label in enumerate(labels):
-            own = self.table[self.table["label"] == label].set_index("feature").reindex(features, fill_value=0)
-            places = np.arange(len(features)) + (number - (len(labels) - 1) / 2) * height
-            bars = ax.barh(
-                places, own["share"], height, label=label, color=shade(number), hatch=HATCHES[number % len(HATCHES)],
-                edgecolor="0.3", linewidth=0.8,
-            )  # fmt: skip
+        features = list(dict.fromkeys(self.table["feature"]))
+        for rows, off, height, look in _side_by_side(self.table):
+            own = rows.set_index("feature")[["share", "cases"]].reindex(features, fill_value=0)
+            bars = ax.barh(np.arange(len(features)) + off, own["share"], height, **look)
             ax.bar_label(bars, [f"{count:,}" for count in own["cases"]], padding=3)
         ax.set_yticks(np.arange(len(features)), features)
         ax.invert_yaxis()
         ax.set_xlim(0, 1.1)
         ax.set_xlabel("share of the explanations")
-        if labels != [""]:
+        if set(self.table["label"]) != {""}:
             ax.legend(frameon=False)
 
 

@@ -1,9 +1,9 @@
-"""What the displays share: a table, axes, and marks that can be told apart without colour."""
+"""What the displays share: a table, axes, and marks that differ without colour."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, Self
@@ -48,6 +48,19 @@ def needs_matplotlib(what: str) -> Iterator[None]:
         yield
     except ImportError as error:
         raise MissingExtraError(f"{what} need matplotlib", do='pip install "fewest[plots]"') from error
+
+
+def marker(number: int) -> str:
+    """Marker of the number-th kind."""
+    return MARKERS[number % len(MARKERS)]
+
+
+def key_markers(ax: Any, labels: Iterable[str], variants: Iterable[str], edge: str = "black") -> None:
+    """Entries of a legend without points: a marker for each label, a grey for each variant."""
+    for number, label in enumerate(labels):
+        ax.scatter([], [], marker=marker(number), facecolors="none", edgecolors=edge, label=label)
+    for number, variant in enumerate(variants):
+        ax.scatter([], [], marker="o", facecolors=shade(number), edgecolors="black", label=variant)
 
 
 def shade(number: int) -> str:

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from fewest.errors import UsageError
-from fewest.reporting.plots.display import LINES, MARKERS, Display, shade
+from fewest.reporting.plots.display import LINES, Display, marker, shade
 
 SMALLEST, LARGEST = 14.0, 260.0
 MEASURES = {"roc_auc": "AUC", "accuracy": "accuracy"}
@@ -143,7 +143,7 @@ class TrainingFrontDisplay(Display):
             ax.plot(walked["mean_sev"], walked[measure], LINES[place % len(LINES)], color="0.35", linewidth=1.0)
         faces = [shade(place + 1) if kept else "none" for kept in usable]
         ax.scatter(
-            drawn["mean_sev"], drawn[measure], marker=MARKERS[place % len(MARKERS)], s=36, facecolors=faces,
+            drawn["mean_sev"], drawn[measure], marker=marker(place), s=36, facecolors=faces,
             edgecolors="black", linewidths=0.8, zorder=3, label=name,
         )  # fmt: skip
         star = drawn[drawn["chosen"].to_numpy(dtype=bool)]

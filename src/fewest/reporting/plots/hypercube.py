@@ -96,7 +96,7 @@ class HypercubeDisplay(Display):
         ax.legend(frameon=False, fontsize="small", loc="upper left", markerscale=0.6)
 
     def _edges(self, ax: Any, place: npt.NDArray[np.float64]) -> None:
-        bits = np.array([[sign == "0" for sign in vertex] for vertex in self.table["vertex"]])
+        bits = np.array([[digit == "0" for digit in vertex] for vertex in self.table["vertex"]])
         way = _way(bits, int(np.flatnonzero(self.table["answer"])[0]))
         near = (bits[:, None] != bits[None, :]).sum(axis=2) == 1
         for a, b in zip(*np.nonzero(np.triu(near)), strict=True):

@@ -12,7 +12,7 @@ import pandas as pd
 
 from fewest.errors import UsageError, check_count
 from fewest.references import References
-from fewest.reporting.plots.display import MARKERS, Display, ink, shade
+from fewest.reporting.plots.display import Display, ink, marker, shade
 from fewest.results.explanation import STATUSES, Status
 from fewest.tables.schema import Feature
 
@@ -215,7 +215,7 @@ class ClusterMapDisplay(Display):
         for number, name in enumerate(self.table["reference"]):
             own = self.points[self.points["accepted"] & (self.points["cluster"] == number)]
             ax.scatter(
-                own["x"], own["y"], s=14, marker=MARKERS[number % len(MARKERS)], facecolors=shade(number),
+                own["x"], own["y"], s=14, marker=marker(number), facecolors=shade(number),
                 edgecolors="0.25", linewidths=0.4, label=name, zorder=2,
             )  # fmt: skip
         ax.scatter(

@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from fewest.errors import UsageError
-from fewest.reporting.plots.display import LINES, MARKERS, Display, shade
+from fewest.reporting.plots.display import LINES, Display, key_markers, marker, shade
 from fewest.results.explanations import Explanations
 
 if TYPE_CHECKING:
@@ -87,20 +87,13 @@ class TradeOffDisplay(Display):
                 )
             for variant, point in zip(own["variant"], ends, strict=True):
                 ax.scatter(
-                    *point, marker=MARKERS[place % len(MARKERS)], s=42, facecolors=shade(variants.index(variant)),
+                    *point, marker=marker(place), s=42, facecolors=shade(variants.index(variant)),
                     edgecolors="black", linewidths=0.9, zorder=3,
                 )  # fmt: skip
         ax.margins(0.12)
         ax.set_xlabel(WORDS.get(self.x, self.x))
         ax.set_ylabel(WORDS.get(self.y, self.y))
-        self._key(ax, labels, variants)
-
-    def _key(self, ax: Any, labels: list[str], variants: list[str]) -> None:
-        """Markers without points: first the models, then the ways."""
-        for place, label in enumerate(labels):
-            ax.scatter([], [], marker=MARKERS[place % len(MARKERS)], facecolors="none", edgecolors="black", label=label)
-        for place, variant in enumerate(variants):
-            ax.scatter([], [], marker="o", facecolors=shade(place), edgecolors="black", label=variant)
+        key_markers(ax, labels, variants)
         ax.legend(frameon=False, fontsize="small")
 
 
@@ -172,7 +165,7 @@ class FlexibilityDisplay(Display):
             own = drawn[drawn["label"] == label]
             ax.plot(
                 own["flexibility"], own[self.y], linestyle=LINES[place % len(LINES)], color="0.3",
-                marker=MARKERS[place % len(MARKERS)], markerfacecolor=shade(place), markeredgecolor="black",
+                marker=marker(place), markerfacecolor=shade(place), markeredgecolor="black",
                 label=label,
             )  # fmt: skip
         amounts = sorted(set(self.table["flexibility"]))

@@ -16,14 +16,14 @@ __all__ = ["Drawing", "Figure", "check", "draw", "find", "names", "save"]
 
 # Name -> module, class, and the tables it shows: it can be drawn where one of them is there.
 _FIGURES: dict[str, tuple[str, str, tuple[str, ...]]] = {
-    "closeness": ("of_tables", "ClosenessFigure", ("sev1", "sevc", "sevcf")),
-    "credibility": ("of_tables", "CredibilityFigure", ("sev1", "sevc", "sevcf")),
-    "flexibility": ("of_tables", "FlexibilityFigure", ("sevc", "sevcf")),
-    "counterfactual_scatter": ("of_tables", "CounterfactualsFigure", ("counterfactuals",)),
-    "allopt_bars": ("of_tables", "AllOptFigure", ("allopt1", "alloptc")),
-    "cluster_maps": ("of_models", "ClusterMapsFigure", ()),
-    "regions": ("of_models", "RegionsFigure", ()),
-    "hypercube": ("of_models", "HypercubeFigure", ()),
+    "closeness": ("table_figures", "ClosenessFigure", ("sev1", "sevc", "sevcf")),
+    "credibility": ("table_figures", "CredibilityFigure", ("sev1", "sevc", "sevcf")),
+    "flexibility": ("table_figures", "FlexibilityFigure", ("sevc", "sevcf")),
+    "counterfactual_scatter": ("table_figures", "CounterfactualsFigure", ("counterfactuals",)),
+    "allopt_bars": ("table_figures", "AllOptFigure", ("allopt1", "alloptc")),
+    "cluster_maps": ("model_figures", "ClusterMapsFigure", ()),
+    "regions": ("model_figures", "RegionsFigure", ()),
+    "hypercube": ("model_figures", "HypercubeFigure", ()),
 }
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import ClassVar
@@ -13,10 +12,10 @@ import pandas as pd
 from fewest import references
 from fewest.decision import Decision
 from fewest.engine.verification import Vertices
-from fewest.errors import FewestWarning
 from fewest.experiments.paper.base import Tell
 from fewest.experiments.paper.data import Rows, load_split
 from fewest.experiments.paper.figures.base import Drawing, Figure, Records, blank
+from fewest.experiments.paper.measures import quietly
 from fewest.experiments.paper.models import CLUSTERS, fit
 from fewest.explainer import Explainer
 from fewest.references import References
@@ -60,8 +59,7 @@ class ClusterMapsFigure(Figure):
         X, y = rows.X_train[:most], rows.y_train[:most]
         decision = Decision(fit(MODEL, dataset, X, y, self.quick), positive=1)
         count, m = CLUSTERS[dataset]
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", FewestWarning)  # a centre decided positive has no star: nothing to be done
+        with quietly():  # a centre decided positive has no star
             refs = references.clusters(
                 decision, X, y, n_clusters=count, m=m, embedding="pacmap", assignment="embedding"
             )

@@ -12,7 +12,7 @@ from fewest.experiments.paper.base import Tell
 from fewest.experiments.paper.figures.base import Drawing, Figure, Records, blank, means, one_legend
 from fewest.experiments.paper.models import MODELS
 from fewest.reporting.plots import BeforeAfterDisplay, FlexibilityDisplay, TradeOffDisplay
-from fewest.reporting.plots.display import MARKERS, shade
+from fewest.reporting.plots.display import key_markers, marker, shade
 
 # The paper marks one flexibility; its tables have all three, and so has the figure of flexibility.
 VARIANTS = {"SEV1": "{kind}", "clusters": "{kind} clusters", "clusters + F 0.10": "{kind} clusters 0.10"}
@@ -205,11 +205,8 @@ def _draw_scatter(panel: Any, found: pd.DataFrame, dataset: str, y: str) -> None
     methods, models = (list(dict.fromkeys(found[name])) for name in ("method", "model"))
     for line in found[(found["dataset"] == dataset) & found[y].notna()].to_dict("records"):
         panel.scatter(
-            line[FEATURES], line[y], marker=MARKERS[methods.index(line["method"]) % len(MARKERS)], s=46,
+            line[FEATURES], line[y], marker=marker(methods.index(line["method"])), s=46,
             edgecolors="black", facecolors=shade(models.index(line["model"])), zorder=3,
         )  # fmt: skip
     panel.margins(0.12)
-    for number, method in enumerate(methods):
-        panel.scatter([], [], marker=MARKERS[number % len(MARKERS)], facecolors="none", edgecolors="0.3", label=method)
-    for number, model in enumerate(models):
-        panel.scatter([], [], marker="o", facecolors=shade(number), edgecolors="black", label=model)
+    key_markers(panel, methods, models, edge="0.3")
