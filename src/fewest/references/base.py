@@ -166,9 +166,10 @@ class References:
 
     def plain(self) -> References:
         """The same without flexible twins."""
-        return self._take(self.plain_numbers) if self.flexible_of else self
+        return self.take(self.plain_numbers) if self.flexible_of else self
 
-    def _take(self, numbers: Sequence[int]) -> References:
+    def take(self, numbers: Sequence[int]) -> References:
+        """Some of the references, none of them the flexible one of another."""
         return replace(
             self,
             frame=self.frame.iloc[list(numbers)].reset_index(drop=True),

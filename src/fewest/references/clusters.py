@@ -334,15 +334,7 @@ def _accepted(refs: References, gone: list[str], people: Sequence[pd.DataFrame])
     assigner = refs.assigner
     if isinstance(assigner, ByEmbedding):
         assigner = replace(assigner, centres=assigner.centres[kept])
-    return replace(
-        refs,
-        frame=refs.frame.iloc[kept].reset_index(drop=True),
-        names=tuple(refs.names[k] for k in kept),
-        support=refs.support[kept],
-        score=refs.score[kept],
-        provenance={**refs.provenance, "left_out": gone},
-        assigner=assigner,
-    )
+    return replace(refs.take(kept.tolist()), provenance={**refs.provenance, "left_out": gone}, assigner=assigner)
 
 
 def _centres_that_work(refs: References, people: Sequence[pd.DataFrame]) -> str:

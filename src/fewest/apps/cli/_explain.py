@@ -85,13 +85,7 @@ def _check_one_table(request: ExplainRequest) -> None:
 
 
 def read_weights(pairs: Sequence[str]) -> dict[str, float]:
-    """Read ``COL=W`` pairs; the last equals sign divides, as column names may hold one.
-
-    Examples
-    --------
-    >>> read_weights(("age=3", "a=b=0.5"))
-    {'age': 3.0, 'a=b': 0.5}
-    """
+    """Read ``COL=W`` pairs; the last equals sign divides, as column names may hold one."""
     weights = {}
     for pair in pairs:
         name, sign, number = pair.rpartition("=")

@@ -15,14 +15,7 @@ RESULTS = (".json", ".csv", ".html")
 
 
 def read_table(path: Path, text: Sequence[str] = ()) -> pd.DataFrame:
-    """Read a CSV (also gzip-compressed) or Parquet file.
-
-    Parameters
-    ----------
-    path : Path
-    text : sequence of str
-        Columns that are text even where they look like numbers.
-    """
+    """Read a CSV (also gzip-compressed) or Parquet file; columns named in ``text`` are text, whatever they hold."""
     if not path.is_file():
         raise DataError(f"there is no file {path}", do="check the path")
     name = path.name.lower()

@@ -32,13 +32,7 @@ FILES = frozenset(
 
 
 def is_run_folder(path: Path | None) -> bool:
-    """Whether a place for results is a folder: it is one already, or its name does not end like that of a file.
-
-    Examples
-    --------
-    >>> is_run_folder(Path("out.json")), is_run_folder(Path("runs/v1.2")), is_run_folder(Path("out.xlsx"))
-    (False, True, False)
-    """
+    """Whether a place for results is a folder: it is one already, or its name does not end like that of a file."""
     return path is not None and (path.is_dir() or not (path.is_file() or path.suffix.lower() in FILES))
 
 

@@ -10,13 +10,7 @@ from typing import Any
 
 
 def clean(text: str) -> str:
-    r"""Text without control characters, so that a value of a table cannot steer the terminal.
-
-    Examples
-    --------
-    >>> clean("red \x1b[31m alert")
-    'red ?[31m alert'
-    """
+    r"""Text without control characters, so that a value of a table cannot steer the terminal."""
     return "".join(letter if letter.isprintable() or letter == "\n" else "?" for letter in text)
 
 
@@ -35,13 +29,7 @@ STATUS_WORDS = {"ALREADY_NEGATIVE": "accepted", "UNREACHABLE": "not possible", "
 
 
 def in_options(text: str) -> str:
-    """A remedy in the words of the command line.
-
-    Examples
-    --------
-    >>> in_options('centre="median" or centre="medoid", or clusters')
-    '--centre median or --centre medoid, or clusters'
-    """
+    """A remedy in the words of the command line."""
     for said, option in IN_OPTIONS.items():
         text = re.sub(said, option, text)
     return text
@@ -53,13 +41,7 @@ def status_word(status: str) -> str:
 
 
 def label_key(label: Any) -> str:
-    """The same text for labels that mean the same: 1, 1.0 and "1".
-
-    Examples
-    --------
-    >>> label_key(1) == label_key("1.0"), label_key("bad ")
-    (True, 'bad')
-    """
+    """The same text for labels that mean the same: 1, 1.0 and "1"."""
     try:
         return repr(float(label))
     except (TypeError, ValueError):
