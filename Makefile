@@ -4,6 +4,8 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 PIP := PIP_DISABLE_PIP_VERSION_CHECK=1 $(BIN)/python -m pip install --quiet -c constraints.txt
+# Files in the order of their names: those with many short tests (the doctests of src) come last and fill the gaps.
+PYTEST := $(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder
 DOCS_TOOLS := sphinx myst-parser numpydoc pydata-sphinx-theme
 
 .PHONY: help demo test check bench docs test-slow clean
@@ -11,9 +13,9 @@ DOCS_TOOLS := sphinx myst-parser numpydoc pydata-sphinx-theme
 help:
 	@echo "make demo       explain a credit model's refusals and write demo-run/report.html"
 	@echo "make test       all checks, and all tests but the slow ones"
-	@echo "make check      ruff, mypy, import-linter"
+	@echo "make check      ruff (check and format), mypy, import-linter"
 	@echo "make bench      the speed targets, measured here"
-	@echo "make test-slow  the tests that take minutes"
+	@echo "make test-slow  the other tests: more seeds, models and devices, load, kills by the hundred (CONTRIBUTING.md)"
 	@echo "make docs       the documentation, into docs/_build"
 	@echo "make clean      remove what the other targets made"
 
@@ -44,10 +46,10 @@ check: $(VENV)/.test
 	$(BIN)/lint-imports
 
 test: check
-	$(BIN)/python -m pytest -m "not slow" -n 2 --dist loadfile
+	$(PYTEST) -m "not slow"
 
 test-slow: $(VENV)/.test
-	$(BIN)/python -m pytest -m slow
+	$(PYTEST) -m slow
 
 # The larger tables are measured where FEWEST_DATA names their folder, e.g. make bench FEWEST_DATA=../shared/data
 bench: $(VENV)/.test
