@@ -240,7 +240,7 @@ def test_constraints_weights_and_settings_of_each_kind_come_back(logistic: Any, 
     )  # fmt: skip
     again = check_round_trip(explainer, X.iloc[:60], tmp_path)
     assert repr(again.constraints) == repr(constraints)
-    assert (again.weights, again.nodes, again.unseen, again.structure) == ({"age": 0.5}, 12345, "allow", "opaque")
+    assert (again.weights, again.max_nodes, again.unseen, again.structure) == ({"age": 0.5}, 12345, "allow", "opaque")
     assert (again.decision.threshold, again.decision.positive, again.direction) == (0.45, "bad", "minus")
 
 

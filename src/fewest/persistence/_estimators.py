@@ -8,12 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from fewest.persistence._archive import unpack
-from fewest.persistence._limits import needs_a_yes, refused
+from fewest.persistence._array_parts import tree_from_members, tree_members
+from fewest.persistence._reading import needs_a_yes, refused, unpack
 from fewest.persistence._settings import labels_from_json, labels_to_json, same_schema
 from fewest.persistence._skops import ON_THE_LIST, audited, dump_skops, load_skops
 from fewest.persistence._sound import parts_of
-from fewest.persistence._trees import tree_from_members, tree_members
 from fewest.tables.saved_schema import schema_from_json
 
 SKOPS, ONNX, TEXT = "model.skops", "model.onnx", "model.txt"
@@ -35,14 +34,7 @@ ROWS = frozenset({"_fit_X", "X_fit_", "X_train_", "_X", "support_vectors_", "oob
 
 
 def model_members(model: Any, training_rows: bool = False) -> tuple[dict[str, Any], dict[str, bytes]]:
-    """Plain values and files of a model.
-
-    Parameters
-    ----------
-    model : object
-    training_rows : bool
-        Whether models that are made of training rows may be written.
-    """
+    """Plain values and files of a model."""
     kind = type(model).__name__
     if type(model).__module__.startswith("fewest."):
         if kind == "AllOptSearchCV":
@@ -70,14 +62,7 @@ def _skops(model: Any, training_rows: bool) -> tuple[dict[str, Any], dict[str, b
 
 
 def holds_rows(model: Any) -> str | None:
-    """The attribute under which a model, or a part of it, keeps training rows; None where none does.
-
-    Examples
-    --------
-    >>> from sklearn.svm import SVC
-    >>> holds_rows([SVC().fit([[0.0], [1.0]], [0, 1])])
-    'support_vectors_'
-    """
+    """The attribute under which a model, or a part of it, keeps training rows; None where none does."""
     held = [ROWS & set(vars(part)) for part in parts_of(model)]
     return next((sorted(names)[0] for names in held if names), None)
 

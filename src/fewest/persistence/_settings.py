@@ -11,7 +11,7 @@ import pandas as pd
 
 from fewest.constraints import KINDS, Constraints
 from fewest.errors import UsageError
-from fewest.persistence._limits import refused
+from fewest.persistence._reading import refused
 from fewest.tables.saved_schema import plain, schema_from_json, schema_to_json
 from fewest.tables.schema import Schema
 
@@ -35,29 +35,12 @@ def constraints_from_json(content: Sequence[Mapping[str, Any]], name: str) -> Co
 
 
 def frame_to_json(frame: pd.DataFrame) -> dict[str, list[Any]]:
-    """Rows as plain values, column by column; what is missing is null.
-
-    Examples
-    --------
-    >>> frame_to_json(pd.DataFrame({"age": [0.1 + 0.2, float("nan")], "job": ["a", "b"]}))
-    {'age': [0.30000000000000004, None], 'job': ['a', 'b']}
-    """
-    return {str(column): [_cell(value) for value in frame[column]] for column in frame.columns}
-
-
-def _cell(value: Any) -> Any:
-    return None if value is None or pd.isna(value) else plain(value)
+    """Rows as plain values, column by column; what is missing is null."""
+    return {str(column): [plain(value) for value in frame[column]] for column in frame.columns}
 
 
 def frame_from_json(content: Mapping[str, Sequence[Any]], schema: Schema) -> pd.DataFrame:
-    """The rows that `frame_to_json` was given, typed by a schema.
-
-    Examples
-    --------
-    >>> schema = Schema.infer(pd.DataFrame({"age": [20, 40]}))
-    >>> frame_from_json({"age": [30]}, schema)["age"].tolist()
-    [30]
-    """
+    """The rows that `frame_to_json` was given, typed by a schema."""
     columns = {column: pd.Series(list(content[column]), dtype=object) for column in schema.columns}
     # Untyped where nothing is missing, so that the schema sees numbers as numbers.
     typed = {column: values if values.isna().any() else values.infer_objects() for column, values in columns.items()}
@@ -65,13 +48,7 @@ def frame_from_json(content: Mapping[str, Sequence[Any]], schema: Schema) -> pd.
 
 
 def labels_to_json(labels: npt.NDArray[Any]) -> dict[str, Any]:
-    """Class labels as plain values.
-
-    Examples
-    --------
-    >>> labels_to_json(np.array(["bad", "ok"]))
-    {'values': ['bad', 'ok'], 'objects': False}
-    """
+    """Class labels as plain values."""
     return {"values": [plain(label) for label in labels.tolist()], "objects": labels.dtype == object}
 
 

@@ -48,25 +48,7 @@ class _Job(NamedTuple):
 
 
 class Answerer:
-    """A model that answers requests.
-
-    Parameters
-    ----------
-    explainer : Explainer
-    max_instances, max_alternatives : int
-    time_limit : float
-        Seconds for all requests that come together.
-
-    Examples
-    --------
-    >>> import fewest as fw
-    >>> X = pd.DataFrame({"debt": [1, 9]})
-    >>> decision = fw.Decision(lambda cases: cases["debt"].to_numpy() / 10)
-    >>> answerer = Answerer(fw.Explainer(decision, fw.references.single(decision, X[:1], [True])))
-    >>> (reply,) = answerer.answer(["predict"], [b'{"instances": [{"debt": 8}]}'])
-    >>> reply.head["status"], reply.body
-    (200, b'{"predictions": [{"prediction": "refused", "positive": true, "score": 0.8}]}')
-    """
+    """A model that answers requests; the time limit, in seconds, is for all that come together."""
 
     def __init__(
         self, explainer: Explainer, *, max_instances: int = 1_000, max_alternatives: int = 20, time_limit: float = 10.0

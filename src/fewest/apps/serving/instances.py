@@ -174,16 +174,7 @@ class Request(NamedTuple):
 class BodyReader:
     """Reads bodies of requests to one model.
 
-    Parameters
-    ----------
-    schema : Schema
-    any_level : bool
-        Whether levels that were never seen are left to the model.
-    missing : iterable of str
-        Columns in which the model takes missing values.
-    max_instances, max_alternatives : int
-    time_limit : float
-        What a request may ask for.
+    Missing values are taken in the columns named; levels that were never seen, where the model takes any level.
     """
 
     def __init__(

@@ -88,10 +88,6 @@ class Worker:
             await _end(self.process, patience=2.0)
             raise WorkerLostError(_how_it_ended(self.process)) from None
 
-    async def stop(self) -> None:
-        """End the process, and whatever it has started."""
-        await _end(self.process)
-
 
 async def _begin(process: Process, path: Path, settings: ServiceSettings) -> Any:
     assert process.stdin is not None
@@ -170,11 +166,6 @@ class WorkerPool:
         """Workers that hold the model now."""
         return len(self._workers)
 
-    @property
-    def pids(self) -> list[int]:
-        """Process ids of the workers."""
-        return [worker.process.pid for worker in self._workers.values()]
-
     async def start(self) -> None:
         """Start all workers; `ModelError` if the model cannot be loaded."""
         # The first one compiles what the others then find compiled.
@@ -192,7 +183,7 @@ class WorkerPool:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
         for worker in self._workers.values():
-            await worker.stop()
+            await _end(worker.process)
         self._workers.clear()
 
     @contextmanager
@@ -242,7 +233,7 @@ class WorkerPool:
             except WorkerLostError as lost:
                 del self._workers[slot]
                 again += self._explain_loss(lost, jobs)
-                await worker.stop()
+                await _end(worker.process)
             finally:
                 self.busy -= 1
 

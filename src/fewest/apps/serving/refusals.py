@@ -15,16 +15,7 @@ PARTS = ("what", "where", "why", "do")
 class RefusedError(FewestError):
     """A request that gets no answer, and what its client reads instead.
 
-    Parameters
-    ----------
-    status : int
-        HTTP status.
-    what, where, why, do : str
-        What is wrong, in which part of the request, for what reason, and what helps.
-    retry_after : float, optional
-        Seconds after which asking again makes sense.
-    headers : dict, optional
-        Further headers.
+    What is wrong, in which part of the request, for what reason, what helps; and seconds after which to ask again.
     """
 
     def __init__(
