@@ -119,7 +119,7 @@ def make_subject(folder: Path, n: int = 120) -> Subject:
     cases.loc[0, "rate"] = 60.0
     cases.to_csv(folder / "cases.csv", index=False)
     run, other = folder / "run", folder / "other"
-    about = {"jobs": 1, "alternatives": 5}
+    about = {"n_jobs": 1, "alternatives": 5}
     explain_files(explainer, folder / "cases.csv", run, title="Loans of the north", **about)
     second = fw.Decision(decision.model, positive="bad", threshold=0.65)
     refs = fw.references.single(second, X, y, schema=schema)
