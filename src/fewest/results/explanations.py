@@ -19,7 +19,7 @@ from fewest.references.file import Saved
 from fewest.results import record
 from fewest.results.answers import Answers
 from fewest.results.explanation import STATUSES, About, Change, Explanation, Fact, Status
-from fewest.results.population import Tally, summarize
+from fewest.results.population import Origin, Tally, summarize
 from fewest.results.summary import Summary, figure
 from fewest.tables.files import write_text
 from fewest.tables.frames import mix
@@ -245,6 +245,15 @@ class Explanations:
         """The cases themselves as one table, indexed by row number."""
         yield self.frame[list(columns or self.frame.columns)].reset_index(drop=True)
 
+    def records(self, rows: Sequence[int], columns: Sequence[str]) -> pd.DataFrame:
+        """Some rows of the answers, in the order of the data."""
+        return next(self.tables(columns)).iloc[sorted(set(rows))]
+
+    @property
+    def origin(self) -> Origin:
+        """What the search has to add; settings and fingerprints belong to run folders."""
+        return Origin(notes=self.notes)
+
     def saved_references(self) -> Saved:
         """The references as a file holds them."""
         return self.references.saved()
@@ -278,7 +287,7 @@ class Explanations:
         return text
 
     def __repr__(self) -> str:
-        counts = ", ".join(f"{count} {name.lower()}" for name, count in self.counts().items() if count)
+        counts = ", ".join(f"{count} {Status(name).words}" for name, count in self.counts().items() if count)
         lines = [f"<Explanations of {len(self)} cases: {counts or 'none'}>"]
         lines += [f"  {self.frame.index[row]}: {self._answer(int(row))}" for row in self._explained[:SHOWN]]
         return "\n".join(lines)
@@ -289,7 +298,7 @@ class Explanations:
         first = [self._answer(int(row)) for row in self._explained[:SHOWN]]
         return Overview(
             repr(self).splitlines()[0][1:-1],
-            self.counts(),
+            {Status(name).words: count for name, count in self.counts().items()},
             dict(self.tally.sev),
             [(str(answer.label), str(answer)) for answer in first],
             [(name, figure(value)) for name, value in self.summary().items()],

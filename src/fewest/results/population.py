@@ -20,6 +20,28 @@ KEPT = 1 << 21  # figures of more explained cases than this are medians and mean
 
 
 @dataclass(frozen=True)
+class Origin:
+    """Where answers come from, as far as that is known.
+
+    Attributes
+    ----------
+    settings : mapping
+        The choices a run was made with; empty for answers in memory.
+    fingerprints : tuple of pairs
+        What a run was made of: name and SHA-256 or version.
+    notes : tuple of str
+        What the search has to add.
+    keeps_cases : bool
+        Whether the cases themselves are there.
+    """
+
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    fingerprints: tuple[tuple[str, str], ...] = ()
+    notes: tuple[str, ...] = ()
+    keeps_cases: bool = True
+
+
+@dataclass(frozen=True)
 class Tally:
     """Counts of a population; the sum of the tallies of its parts is its own.
 
@@ -124,10 +146,19 @@ class Population(Protocol):
         """Counts by status, by SEV and by feature, with the figures that follow from them."""
         ...
 
+    @property
+    def origin(self) -> Origin:
+        """Where the answers come from."""
+        ...
+
     def __len__(self) -> int: ...
 
     def tables(self, columns: Sequence[str] | None = None) -> Iterator[pd.DataFrame]:
         """The answers part by part in the columns of `results.record`: all of a run folder, or those named."""
+        ...
+
+    def records(self, rows: Sequence[int], columns: Sequence[str]) -> pd.DataFrame:
+        """Some rows of the answers, in the order of the data."""
         ...
 
     def cases(self, columns: Sequence[str] | None = None) -> Iterator[pd.DataFrame]:

@@ -9,7 +9,7 @@ from typing import Any
 from fewest.decision import ACCEPTED, REFUSED
 from fewest.references.file import Saved, read_saved
 from fewest.results.explanation import About, Change, Explanation, Fact
-from fewest.results.population import Tally
+from fewest.results.population import Origin, Tally
 from fewest.results.record import to_explanation
 from fewest.runs.run_files import JOURNAL as JOURNAL
 from fewest.runs.run_files import MANIFEST as MANIFEST
@@ -81,6 +81,24 @@ class Run(RunFiles):
         named = {name: value for name, value in self.manifest.get("about", {}).items() if value != ""}
         dense = settings["credibility"] is not None
         return About(**{**known, **named}, threshold=float(settings["threshold"]), has_density=dense)
+
+    @property
+    def origin(self) -> Origin:
+        """The choices it was made with, and what it was made of."""
+        manifest = self.manifest
+        return Origin(
+            settings=manifest["settings"],
+            fingerprints=(
+                ("model", f"{manifest['model']['sha256']} ({manifest['model']['file'] or 'by its scores'})"),
+                *(("data", f"{file['sha256']} ({file['name']})") for file in manifest["data"]["files"]),
+                ("references", str(manifest["references"]["sha256"])),
+                ("schema", str(manifest["schema"]["sha256"])),
+                ("settings", self.digest_of("settings")),
+                ("version of fewest", str(manifest["version"])),
+                ("whole run", str(manifest.get("seal", "not sealed"))),
+            ),
+            keeps_cases=self.keeps_cases,
+        )
 
     def saved_references(self) -> Saved:
         """The references: names, values, support, scores, twins, signatures."""

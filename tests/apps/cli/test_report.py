@@ -47,7 +47,7 @@ def ask(*arguments: object) -> str:
 def test_the_page_is_written_and_the_summary_printed(run: Path, tmp_path: Path) -> None:
     out = tmp_path / "page.html"
     printed = ask(run, "-o", out, "--title", "A <b>title</b>")
-    assert "25 of 50 cases were predicted refused; for 100 % one feature turns the decision." in printed
+    assert "25 of 50 cases were refused; for 100 % one feature changes the outcome." in printed
     assert 'Warning: "debt" is in 100 % of the explanations' in printed
     assert f"Written: {out}" in printed
     page = out.read_text()

@@ -15,7 +15,7 @@ from fewest.references import build, differences
 from fewest.references.audit import Audit, audit
 from fewest.references.file import Saved, read_saved
 from fewest.reporting import audit_html
-from fewest.reporting._audit import facts, lines, summary_sentence
+from fewest.reporting.audit_page import facts, lines, summary_sentence
 from fewest.results.explanation import show
 from fewest.tables.files import write_text
 from fewest.tables.saved_schema import plain

@@ -31,22 +31,9 @@ OPEN = (Status.BUDGET, Status.ALREADY_NEGATIVE)  # nothing is proved of these
 class Effect:
     """What an edit of the references does to the answers of a run.
 
-    Attributes
-    ----------
-    cases : int
-        Cases that were decided against and answered again.
-    all_cases : int
-        How many of these there are in the run.
-    changed : tuple of int
-        Rows whose answer is another.
-    lost : tuple of int
-        Rows that had an answer, and have none with the edit.
-    gained : tuple of int
-        Rows that had none, and have one.
-    unknown : tuple of int
-        Rows of which nothing can be said: a search was stopped before it ended, or the model accepts the case.
-    floored : bool
-        Whether the run has a floor of credibility, which is left out of what is compared.
+    ``cases`` of ``all_cases`` refused ones were answered again. Rows with another answer are ``changed``, those without
+    one any more ``lost``, those that have one now ``gained``; of ``unknown`` ones nothing can be said: a search stopped
+    early, or the model accepts the case. ``floored``: the run's floor of credibility is left out on both sides.
     """
 
     cases: int
@@ -60,9 +47,9 @@ class Effect:
     def __str__(self) -> str:
         of = f"{self.cases:,} cases" if self.cases == self.all_cases else f"the first {self.cases:,} cases"
         head = "Without the run's floor on both sides: of" if self.floored else "Of"
-        tail = "nothing can be said: the search was stopped, or the model accepts them"
+        tail = "nothing can be said: the search stopped early, or the model accepts them"
         return (
-            f"{head} {of} that were decided against, {len(self.changed):,} would get another explanation; "
+            f"{head} {of} that were refused, {len(self.changed):,} would get another explanation; "
             f"{len(self.lost):,} would become impossible, and {len(self.gained):,} possible."
         ) + (f" Of {len(self.unknown):,} {tail}." if self.unknown else "")
 
@@ -116,7 +103,7 @@ class Live:
         return cls(explainer, name, notes)
 
     def verdict(self, values: Mapping[str, Any]) -> tuple[float, bool, str]:
-        """Score of a case, whether it is decided against, and both in words."""
+        """Score of a case, whether it is refused, and both in words."""
         decision = self.explainer.decision
         try:
             frame = self.explainer.schema.conform(pd.DataFrame([dict(values)]), unseen="allow")
@@ -149,21 +136,9 @@ class Live:
         before: Iterable[Explanation] | None,
         all_cases: int,
     ) -> Effect:
-        """What other references do to cases of the run.
+        """What other references do to refused cases of the run, of which there are ``all_cases`` in all.
 
-        Parameters
-        ----------
-        saved : Saved
-            The other references.
-        cases : (n, columns)
-            Cases that were decided against.
-        rows : (n,) int
-            Their numbers in the run.
-        before : (n,) Explanation, optional
-            What the run answered; None where it had a floor, which is not known here: then the cases are answered
-            without it as they are, too.
-        all_cases : int
-            How many were decided against in all.
+        Where ``before`` is None the run had a floor, which is not known here: the cases are answered as they are, too.
         """
         from fewest import references
 

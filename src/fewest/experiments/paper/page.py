@@ -14,7 +14,7 @@ from fewest.experiments.paper.everything import PICTURES, DrawnFigure, Measured,
 from fewest.experiments.paper.summary import Cell, measured
 from fewest.persistence.installed import versions
 from fewest.references.signatures import Clock, utc_now
-from fewest.reporting._templates import render
+from fewest.reporting.rendering import render
 from fewest.tables.files import write_text
 
 TITLE = "Improving Decision Sparsity: measured again"

@@ -1,4 +1,4 @@
-"""A decision tree as one SVG: the case's path solid, the path of the turned case dashed, and the split to change named.
+"""A decision tree as one SVG: the case's path solid, that of the changed case dashed, and the split to change named.
 
 No script, no font to fetch, nothing in colour alone; every text is escaped, and long ones are whole in their tooltip.
 """
@@ -18,7 +18,7 @@ from fewest.errors import UsageError
 from fewest.models.trees import Tree
 from fewest.references import Leaves
 from fewest.reporting._tree_layout import Spot, clip, fit, lay_out, width
-from fewest.reporting._tree_paths import changed, decisive, one_row, path_of
+from fewest.reporting.tree_paths import changed, decisive, one_row, path_of
 from fewest.results.explanation import Explanation
 from fewest.results.explanations import Explanations
 
@@ -85,7 +85,7 @@ def tree_svg(
     names: tuple[str, str] = ("negative", "positive"),
     counts: npt.ArrayLike | None = None,
 ) -> str:
-    """Draw a tree, and how a case would have come to the other decision.
+    """Draw a tree, and how a case would have come to the other outcome.
 
     Parameters
     ----------
@@ -128,7 +128,7 @@ def tree_svg(
 
 
 def explanation_tree_svg(explanations: Explanations, row: int) -> str:
-    """Draw the tree that decided, with the path of one case and the one that would have turned it.
+    """Draw the tree that decided, with the path of one case and the one that would have changed its outcome.
 
     Parameters
     ----------
@@ -318,7 +318,7 @@ def _legend(drawing: _Drawing, height: int) -> str:
 
 def _escaped(text: str) -> str:
     """Text for XML: markup escaped, and characters that no XML may hold replaced."""
-    return escape("".join(sign if _allowed(ord(sign)) else "\ufffd" for sign in text))
+    return escape("".join(char if _allowed(ord(char)) else "\ufffd" for char in text))
 
 
 def _allowed(code: int) -> bool:

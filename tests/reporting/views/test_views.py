@@ -17,22 +17,21 @@ from fewest.errors import DataError, UsageError
 from fewest.references.audit import audit
 from fewest.references.file import read_saved
 from fewest.reporting import html
-from fewest.reporting._audit import lines
+from fewest.reporting.audit_page import lines
+from fewest.reporting.views._groups import often
+from fewest.reporting.views._index import SURVEYED, Survey, distances, tickets
+from fewest.reporting.views._view import CSV_COLUMNS
 from fewest.results.drawing import Bar
 from fewest.results.explanation import Status
 from fewest.runs import Run, explain_files
 from fewest.runs.views import SORTS, Filter, as_csv, defused, open_run, report
-from fewest.runs.views._run import CSV_COLUMNS
-from fewest.runs.views._survey import COLUMNS as SURVEYED
-from fewest.runs.views._survey import Survey, distances, tickets
-from fewest.runs.views._warnings import often
 from fewest.tables.closeness import feature_distances
 
 OLD = Path(__file__).parent / "run-format-1"
 
 
 def test_counts_and_bars_are_those_of_the_table(told: Any) -> None:
-    view, table = told.view, told.view.run.table()
+    view, table = told.view, told.view.population.table()
     explained = table[table["status"] == "EXPLAINED"]
     assert view.explained == len(explained) > 50
     assert view.against == (table["status"] != "ALREADY_NEGATIVE").sum()
@@ -46,7 +45,7 @@ def test_counts_and_bars_are_those_of_the_table(told: Any) -> None:
     assert {name: bar.count for name, bar in bars.items()} == {
         view.titles[str(name)]: count for name, count in used.items()
     }
-    assert view.figures()["mean number of features changed"] == pytest.approx(explained["sev"].astype(float).mean())
+    assert view.figures()["mean features changed"] == pytest.approx(explained["sev"].astype(float).mean())
 
 
 @pytest.mark.parametrize(
@@ -59,7 +58,7 @@ def test_counts_and_bars_are_those_of_the_table(told: Any) -> None:
 )  # fmt: skip
 @pytest.mark.parametrize("sort", ["row", "-sev", "score", "-closeness", "margin"])
 def test_lists_hold_what_fits_in_the_order_asked_for(told: Any, wanted: Filter, sort: str) -> None:
-    table = told.view.run.table()
+    table = told.view.population.table()
     fits = np.ones(len(table), dtype=bool)
     if wanted.status == "AGAINST":
         fits &= table["status"] != "ALREADY_NEGATIVE"
@@ -102,17 +101,17 @@ def test_neighbours_are_the_cases_decided_against(told: Any) -> None:
         assert told.view.neighbours(row) == (before[-1] if before else None, after[0] if after else None)
 
 
-def test_draws_hang_on_the_seed_and_not_on_how_the_table_was_cut(make: Any, told: Any) -> None:
+def test_draws_depend_on_the_seed_and_not_on_how_the_table_was_cut(make: Any, told: Any) -> None:
     whole = make(part_rows=1000, alternatives=3, title="Debts").view
     assert whole.survey.examples() == told.view.survey.examples()
     assert whole.survey.drawn["row"].tolist() == told.view.survey.drawn["row"].tolist()
     assert whole.closeness_points(50) == told.view.closeness_points(50)
-    other = Survey.of(told.view.run.tables(SURVEYED), seed=1)
+    other = Survey.of(told.view.population.tables(SURVEYED), random_state=1)
     assert other.examples() != told.view.survey.examples()
 
 
 def test_examples_are_five_drawn_and_the_five_hardest_of_the_rest(told: Any) -> None:
-    table = told.view.run.table().set_index("row")
+    table = told.view.population.table().set_index("row")
     chosen = told.view.survey.examples()
     rows = [row for row, _ in chosen]
     assert len(set(rows)) == 10
@@ -131,9 +130,9 @@ def test_a_draw_takes_every_row_as_often_as_any_other() -> None:
 
 
 def test_points_are_as_far_as_the_changes_say(told: Any) -> None:
-    scale = {feature.name: feature.scale for feature in told.view.run.schema.features if feature.is_numeric}
+    scale = {feature.name: feature.scale for feature in told.view.population.schema.features if feature.is_numeric}
     for point in told.view.closeness_points(30):
-        answer = told.view.run.explanation(int(point.label.removeprefix("case ")))
+        answer = told.view.population.explanation(int(point.label.removeprefix("case ")))
         far = sum(
             abs(change.after - change.before) / scale[change.feature]
             if change.feature in scale and change.before is not None
@@ -184,7 +183,7 @@ def test_distances_are_those_the_explainer_measures_by(tmp_path: Path, direction
 
 @pytest.mark.parametrize("column", ["home", "sex"])
 def test_groups_are_those_of_a_plain_count(told: Any, column: str) -> None:
-    table = told.view.run.table()
+    table = told.view.population.table()
     lines = {line.name: line for line in told.view.groups(column)}
     assert set(lines) == set(told.cases[column])
     for level, line in lines.items():
@@ -278,10 +277,9 @@ def test_a_run_that_needs_no_warning_has_none(make: Any) -> None:
     told = make(n=60, choices={"constraints": fw.Constraints(fw.Immutable("sex"))})
     references = told.explainer.references.sign_off("Credit Risk", note="looked at")
     explainer = told.explainer.with_(references=references)
-    folder = told.view.run.path.parent
+    folder = told.view.population.path.parent
     view = open_run(explain_files(explainer, folder / "cases.parquet", folder / "signed", n_jobs=1).path)
     assert all("is in" in text for text in view.warnings())
-    assert view.immutable == ("sex",)
     (reference,) = view.references()
     assert reference.is_signed
     assert reference.signature.startswith("signed by Credit Risk on ")
@@ -291,13 +289,13 @@ def test_a_run_that_needs_no_warning_has_none(make: Any) -> None:
 
 def test_a_signature_is_void_when_a_value_was_changed(make: Any) -> None:
     told = make(n=40)
-    path = told.view.run.path / "references.json"
+    path = told.view.population.path / "references.json"
     read_saved(path).sign("Risk").write(path)
     content = json.loads(path.read_text())
-    assert open_run(told.view.run.path).references()[0].is_signed
+    assert open_run(told.view.population.path).references()[0].is_signed
     content["references"][0]["values"]["debt"] = 31
     path.write_text(json.dumps(content))
-    (reference,) = open_run(told.view.run.path).references()
+    (reference,) = open_run(told.view.population.path).references()
     assert not reference.is_signed
     assert reference.broken == ("debt",)
 
@@ -315,7 +313,7 @@ def test_cells_that_begin_a_formula_are_defused_and_numbers_are_not(text: str, s
 def test_csv_parsed_back_holds_the_answers(told: Any) -> None:
     text = told.view.csv().decode()
     rows = list(csv.DictReader(io.StringIO(text)))
-    table = told.view.run.table()
+    table = told.view.population.table()
     assert tuple(rows[0]) == CSV_COLUMNS
     assert len(rows) == len(table)
     for row, known in zip(rows, table.to_dict("records"), strict=True):
@@ -349,10 +347,10 @@ def test_a_run_without_cases_shows_what_changed(make: Any) -> None:
 
 def test_a_folder_of_the_first_format_is_still_read() -> None:
     view = open_run(OLD)
-    assert view.run.manifest["format"] == 1
+    assert view.population.manifest["format"] == 1
     assert view.rows == 4
-    assert view.summary == "3 of 4 cases were predicted bad; for 33 % one feature turns the decision."
-    answer = view.run.explanation(1)
+    assert view.summary == "3 of 4 cases were predicted bad; for 33 % one feature changes the outcome."
+    answer = view.population.explanation(1)
     assert str(answer) == (
         "If debt had been 70 instead of 90 and home had been 'own' instead of 'rent', "
         "the model would have predicted not bad (bad: 0.700 instead of 1.000)."
@@ -371,16 +369,16 @@ def test_a_folder_of_a_later_format_is_refused(tmp_path: Path) -> None:
 def test_fingerprints_are_those_of_the_files(told: Any) -> None:
     from fewest.runs.storage import file_digest
 
-    known = dict(told.view.fingerprints())
-    assert known["references"] == file_digest(told.view.run.path / "references.json")
-    assert known["data"].startswith(file_digest(told.view.run.path.parent / "cases.parquet"))
+    known = dict(told.view.population.origin.fingerprints)
+    assert known["references"] == file_digest(told.view.population.path / "references.json")
+    assert known["data"].startswith(file_digest(told.view.population.path.parent / "cases.parquet"))
     assert known["version of fewest"] == fw.__version__
-    assert known["settings"] != dict(open_run(OLD).fingerprints())["settings"]
+    assert known["settings"] != dict(open_run(OLD).population.origin.fingerprints)["settings"]
 
 
 def test_a_part_that_cannot_be_read_is_named(make: Any) -> None:
     told = make(n=30)
-    for path in told.view.run.path.glob("part-*.parquet"):
+    for path in told.view.population.path.glob("part-*.parquet"):
         path.write_bytes(b"rotten")
     with pytest.raises(DataError, match=r"part-00000\.(cases\.)?parquet cannot be read"):
-        Run.open(told.view.run.path).explanation(3)
+        Run.open(told.view.population.path).explanation(3)

@@ -12,7 +12,7 @@ from payloads import STORABLE
 
 import fewest as fw
 from fewest.runs import explain_files
-from fewest.runs.views import RunView, open_run
+from fewest.runs.views import PopulationView, open_run
 
 pytest.importorskip("pyarrow")
 
@@ -40,7 +40,7 @@ def score(rows: pd.DataFrame) -> np.ndarray:
 class Told:
     """A run and what it was made of."""
 
-    view: RunView
+    view: PopulationView
     explainer: fw.Explainer
     cases: pd.DataFrame
 

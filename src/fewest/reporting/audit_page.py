@@ -1,4 +1,4 @@
-"""The audit of references as a page: sentence first, what is odd second, every value of every reference after that."""
+"""The audit of references as a page: sentence first, warnings second, every value of every reference after that."""
 
 from __future__ import annotations
 
@@ -10,8 +10,9 @@ import pandas as pd
 
 from fewest.references.audit import Audit
 from fewest.references.spread import FEW
-from fewest.reporting._templates import render
-from fewest.tables.wording import cell
+from fewest.reporting.rendering import render
+from fewest.results.drawing import counted
+from fewest.tables.wording import cell, clip
 
 TEXT = 120
 NOTE = "Whoever signs says that these are fit to compare people with. A signature is void as soon as a value changes."
@@ -30,7 +31,7 @@ class AuditLine:
     moved: bool
 
 
-def audit_html(audit: Audit, title: str = "What are cases compared with? The references") -> str:
+def audit_html(audit: Audit, title: str = "Who are cases compared with? The references") -> str:
     """One self-contained HTML page about references: no script, no outside resources, fit to print and sign.
 
     Parameters
@@ -51,17 +52,17 @@ def audit_html(audit: Audit, title: str = "What are cases compared with? The ref
     rows = audit.references.to_dict("records")
     return render(
         "audit.html.j2",
-        title=_clip(title),
+        title=clip(title, TEXT),
         note=NOTE,
         few=FEW,
         sentence=summary_sentence(audit),
-        flags=[_clip(flag) for flag in audit.flags()],
+        flags=[clip(flag, TEXT) for flag in audit.flags()],
         threshold=None if np.isnan(audit.threshold) else f"{audit.threshold:g}",
         references=[
             {
-                "name": _clip(row["name"]),
+                "name": clip(row["name"], TEXT),
                 "facts": facts(row),
-                "signature": _clip(row["signature"]),
+                "signature": clip(row["signature"], TEXT),
                 "holds": row["signed"] or row["signature"] == "not signed",
                 "lines": lines(audit, row["name"], row["flexible_of"]),
             }
@@ -74,12 +75,12 @@ def audit_html(audit: Audit, title: str = "What are cases compared with? The ref
 def summary_sentence(audit: Audit) -> str:
     """The whole audit in one sentence."""
     count, signed, flags = len(audit.references), int(audit.references["signed"].sum()), len(audit.flags())
-    head = f"{count} reference{'s' if count != 1 else ''}, {signed or 'none'} of them signed"
-    return f"{head}; {'nothing' if not flags else f'{flags} thing' + 's' * (flags > 1)} to look at."
+    head = f"{counted(count, 'reference')}, {signed or 'none'} of them signed"
+    return f"{head}; {counted(flags, 'warning') if flags else 'no warnings'}."
 
 
 def facts(row: dict[Any, Any]) -> str:
-    """Whom a reference stands for, and what the model says of it.
+    """Who a reference stands for, and what the model makes of it.
 
     Examples
     --------
@@ -87,7 +88,7 @@ def facts(row: dict[Any, Any]) -> str:
     '312 people; score 0.091, accepted; as usual as or more usual than 40 % of the accepted cases'
     """
     parts = ["people not known" if row["people"] < 0 else f"{row['people']:,} people"]
-    verdict = {True: ", accepted", False: ", decided against"}.get(row["accepted"], "")
+    verdict = {True: ", accepted", False: ", refused"}.get(row["accepted"], "")
     parts.append("score not known" if np.isnan(row["score"]) else f"score {row['score']:.3f}{verdict}")
     if not np.isnan(row["density_quantile"]):
         share = f"{100 * row['density_quantile']:.0f} %"
@@ -102,9 +103,9 @@ def lines(audit: Audit, name: str, flexible_of: str = "") -> list[AuditLine]:
     before = table[table["reference"] == flexible_of].set_index("feature")["value"] if flexible_of else None
     return [
         AuditLine(
-            feature=_clip(audit.schema.features[audit.schema.index(row["feature"])].heading),
+            feature=clip(audit.schema.features[audit.schema.index(row["feature"])].heading, TEXT),
             value=_text(row["value"]),
-            people=_range(row["low"], row["high"]),
+            people="" if pd.isna(row["low"]) else f"{row['low']:g} to {row['high']:g}",
             nearest=_text(row["nearest"]),
             note=row["note"],
             odd=not row["possible"],
@@ -114,13 +115,5 @@ def lines(audit: Audit, name: str, flexible_of: str = "") -> list[AuditLine]:
     ]
 
 
-def _range(low: float, high: float) -> str:
-    return "" if pd.isna(low) else f"{low:g} to {high:g}"
-
-
 def _text(value: Any) -> str:
-    return _clip(cell(value))
-
-
-def _clip(text: str) -> str:
-    return text if len(text) <= TEXT else text[: TEXT - 1] + "\u2026"
+    return clip(cell(value), TEXT)

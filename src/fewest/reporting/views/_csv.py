@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Sequence
 from typing import Any
 
 import pandas as pd
@@ -38,14 +37,10 @@ def as_csv(table: pd.DataFrame, header: bool = True) -> bytes:
     for name in table:
         column: Any = table[name]
         if name in LISTS:
-            column = [_listed(cell) for cell in column]
+            column = [json.dumps(list(cell), ensure_ascii=False, default=str) for cell in column]
         elif not pd.api.types.is_numeric_dtype(column.dtype):
             words = {word: defused(str(word)) for word in column.dropna().unique()}
             column = column.astype(object).map(words)
         out[name] = column
     text = pd.DataFrame(out).to_csv(index=False, header=header, lineterminator="\n")
     return str(text).encode("utf-8", "replace")
-
-
-def _listed(values: Sequence[Any]) -> str:
-    return json.dumps(list(values), ensure_ascii=False, default=str)

@@ -48,15 +48,16 @@ def test_the_page_can_be_printed(page: str) -> None:
 
 
 def test_everything_that_must_be_said_is_there(told: Any, page: str) -> None:
-    for heading in ("What is promised", "Figures", "All explained cases", "By group", "What are cases compared with?",
-                    "Example decisions", "How the cases ended", "What this does not say", "Made of what?"):  # fmt: skip
+    for heading in ("What is promised", "Figures", "All explained cases", "By group", "Example decisions",
+                    "Who are cases compared with, and who approved it?", "How the cases ended",
+                    "What this does not say", "About this run"):  # fmt: skip
         assert f"<h2>{heading}</h2>" in page
     assert told.view.summary in page
     assert page.count("<article>") == 10
     assert "up to 5 drawn at random (seed 0), then up to 5 of the rest with the most features changed" in page
     for row, _ in told.view.survey.examples():
         assert f"<h3>Case {row} " in page
-    for name, value in told.view.fingerprints():
+    for name, value in told.view.population.origin.fingerprints:
         assert f'<th scope="row">{name}</th><td><code>{value}' in page
     assert "not signed" in page
     assert page.count("It is not advice and not a cause.") == 2
@@ -74,16 +75,16 @@ def test_sentences_of_the_examples_are_those_of_the_run(told: Any, page: str) ->
     from markupsafe import escape
 
     for row, _ in told.view.survey.examples():
-        assert f"<blockquote>{escape(str(told.view.run.explanation(row)))}</blockquote>" in page
+        assert f"<blockquote>{escape(str(told.view.population.explanation(row)))}</blockquote>" in page
 
 
 def test_warnings_come_first(told: Any, page: str) -> None:
     head = page[: page.index("<main>")]
     assert head.count('<p class="warn">') == len(told.view.warnings()) >= 2
     assert "the protected feature &#34;sex&#34;" in head
-    assert "this set uses a protected feature (sex)" in page or "sex" not in {
-        change.feature for row, _ in told.view.survey.examples() for change in told.view.run.explanation(row).changes
-    }
+    answers = [told.view.population.explanation(row) for row, _ in told.view.survey.examples()]
+    used = {change.feature for answer in answers for change in answer.changes}
+    assert "this set uses a protected feature (sex)" in page or "sex" not in used
 
 
 def test_hostile_names_levels_titles_and_notes_stay_text(hostile: Path) -> None:
@@ -103,10 +104,10 @@ def test_statuses_are_listed_with_what_is_known(make: Any) -> None:
     rules = fw.Constraints(*(fw.Immutable(name) for name in ("debt", "rate", "home")))
     view = make(n=100, choices={"constraints": rules}).view
     page = report(view)
-    count = view.counts["UNREACHABLE"]
+    count = view.tally.counts["UNREACHABLE"]
     assert count > 20
     assert "Cases without a proved answer" in page
-    assert f"{count - 20} more are in the run folder" in page
+    assert f"{count - 20} more are among the answers" in page
     assert "Immutable(debt), Immutable(rate), Immutable(home)" in page
 
 
@@ -115,11 +116,11 @@ def test_nobody_refused_is_said_and_not_drawn(make: Any) -> None:
     decision = fw.Decision(lambda rows: rows["debt"].to_numpy() * 0.0, positive="refused", threshold=0.6)
     from fewest.runs import explain_files
 
-    folder = told.view.run.path.parent
+    folder = told.view.population.path.parent
     explainer = told.explainer.with_(decision=decision)
     run = explain_files(explainer, folder / "cases.parquet", folder / "none", n_jobs=1)
     page = report(open_run(run.path))
-    assert "0 of 40 cases were predicted refused: there is nothing to explain." in page
+    assert "0 of 40 cases were refused: there is nothing to explain." in page
     assert "<svg" not in page
     assert escapes(page) == []
 
@@ -130,9 +131,9 @@ def test_other_questions_are_answered_in_their_own_words(make: Any, choices: dic
     page = report(view)
     assert escapes(page) == []
     if "direction" in choices:
-        assert "one value alone brings the decision about" in page
+        assert "one value alone is enough for the outcome" in page
         assert "(kept)" in page
-        assert "Would have brought it about" in page
+        assert "Would have been enough" in page
     else:
         assert "no cheaper set does it" in page
         assert "the cheapest set was found" in page
@@ -197,9 +198,9 @@ def repeated(view: Any, times: int, folder: Path) -> Path:
     import pyarrow as pa
 
     folder.mkdir()
-    manifest = {name: value for name, value in view.run.manifest.items() if name != "seal"}
+    manifest = {name: value for name, value in view.population.manifest.items() if name != "seal"}
     (part,) = manifest["parts"]
-    table, rows = pq.read_table(view.run.path / part["table"]["name"]), part["rows"]
+    table, rows = pq.read_table(view.population.path / part["table"]["name"]), part["rows"]
     parts = []
     for k in range(times):
         numbers = pa.array(range(k * rows, (k + 1) * rows), pa.int64())
@@ -207,7 +208,7 @@ def repeated(view: Any, times: int, folder: Path) -> Path:
         pq.write_table(
             table.set_column(table.column_names.index("row"), "row", numbers), folder / name, row_group_size=rows
         )
-        (folder / f"part-{k:05d}.cases.parquet").hardlink_to(view.run.path / part["cases"]["name"])
+        (folder / f"part-{k:05d}.cases.parquet").hardlink_to(view.population.path / part["cases"]["name"])
         parts.append(
             {**part, "first": k * rows, "table": {**part["table"], "name": name},
              "cases": {**part["cases"], "name": f"part-{k:05d}.cases.parquet"}}
@@ -216,7 +217,7 @@ def repeated(view: Any, times: int, folder: Path) -> Path:
         manifest[name] = {key: count * times for key, count in manifest[name].items()}
     manifest |= {"rows": rows * times, "parts": parts}
     (folder / MANIFEST).write_bytes(canonical(sealed(json.loads(json.dumps(manifest)))))
-    (folder / "references.json").hardlink_to(view.run.path / "references.json")
+    (folder / "references.json").hardlink_to(view.population.path / "references.json")
     return folder
 
 
@@ -236,14 +237,14 @@ def test_many_parts_make_one_report(make: Any, tmp_path: Path) -> None:
     assert many.count(Filter(status="EXPLAINED")) == 6 * view.explained
     assert f"{6 * view.against:,} of 3,000 cases" in page
     assert [line.cases for line in many.groups("home")] == [6 * line.cases for line in view.groups("home")]
-    assert many.run.explanation(2999).changes == view.run.explanation(499).changes
+    assert many.population.explanation(2999).changes == view.population.explanation(499).changes
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss > 0
 
 
 @pytest.mark.slow
 def test_a_million_cases_take_no_more_memory_than_a_part(make: Any, tmp_path: Path) -> None:
     view = make(n=20_000, part_rows=20_000).view
-    _, _, little = report_in_a_process(view.run.path)
+    _, _, little = report_in_a_process(view.population.path)
     size, rows, much = report_in_a_process(repeated(view, 50, tmp_path / "million"))
     print(f"a report of {rows:,} cases: {size:,} bytes, {much} MB (of one part: {little} MB)")
     assert rows == 1_000_000

@@ -9,21 +9,20 @@ if TYPE_CHECKING:
     from jinja2 import Environment
 
 
-def render(template: str, **values: Any) -> str:
-    """A page of this package's templates."""
+def render(template: str, package: str = "fewest.reporting", **values: Any) -> str:
+    """A page of a package's templates."""
     from fewest import __version__
 
-    page = _environment().get_template(template).render(version=__version__, **values)
+    page = _environment(package).get_template(template).render(release=__version__, **values)
     # Text that UTF-8 cannot hold (lone surrogates) would make the page impossible to save.
     return page.encode("utf-8", "replace").decode("utf-8")
 
 
 @cache
-def _environment() -> Environment:
+def _environment(package: str) -> Environment:
     """Where templates come from; it keeps those it has compiled."""
     from jinja2 import Environment, PackageLoader, StrictUndefined
 
     return Environment(
-        loader=PackageLoader("fewest.reporting"), autoescape=True, undefined=StrictUndefined, trim_blocks=True,
-        lstrip_blocks=True,
-    )  # fmt: skip
+        loader=PackageLoader(package), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
+    )
