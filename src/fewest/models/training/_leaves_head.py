@@ -203,7 +203,7 @@ def check_readable(booster: Any, structure: Any) -> Ensemble:
     """
     from sklearn.utils import get_tags
 
-    from fewest.engine.structure._question import Question
+    from fewest.engine.structure.question import Question
     from fewest.engine.structure.read import find
 
     name, classes = type(booster).__name__, getattr(booster, "classes_", ())

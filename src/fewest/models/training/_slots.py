@@ -10,8 +10,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from fewest.engine.compiled import entry, inner
-from fewest.engine.structure._walk import goes_left
 from fewest.engine.structure.base import Ensemble
+from fewest.engine.structure.walk import goes_left
 from fewest.models.training._heads import Ints
 
 NO_SLOT = -2  # what no node has

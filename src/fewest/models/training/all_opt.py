@@ -106,6 +106,8 @@ class AllOptClassifier(TrainedClassifier):
     weights = ("c1", "c2", "margin", "distil")
     references_: References
 
+    decides_by = "pipeline_"  # the attribute that scores alone: its inside may be read
+
     def __init__(
         self,
         model: Model = "logistic",

@@ -95,6 +95,8 @@ class AllOptSearchCV(TableClassifier):
     baseline_: dict[str, float] | None
     front_: pd.DataFrame
 
+    decides_by = "pipeline_"  # the attribute that scores alone: its inside may be read
+
     def __init__(
         self,
         estimator: AllOptClassifier,
