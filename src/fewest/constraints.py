@@ -12,10 +12,10 @@ from dataclasses import dataclass, fields, is_dataclass
 from typing import Any, Literal
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
 from fewest.errors import UsageError, check_number, check_word
+from fewest.tables.arrays import Bools, Floats
 from fewest.tables.closeness import as_numbers
 from fewest.tables.saved_schema import plain
 from fewest.tables.schema import Feature, Schema
@@ -34,7 +34,7 @@ class Constraint:
         """Names of the features it speaks of."""
         return ()
 
-    def permits(self, schema: Schema, start: pd.DataFrame, goal: pd.DataFrame) -> npt.NDArray[np.bool_] | None:
+    def permits(self, schema: Schema, start: pd.DataFrame, goal: pd.DataFrame) -> Bools | None:
         """Which rows may move `features()[0]` from start to goal (n,); None where it does not restrict moves."""
         return None
 
@@ -68,7 +68,7 @@ class Immutable(Constraint):
         """Names of the features it speaks of."""
         return (self.name,) if isinstance(self.name, str) else tuple(self.name)
 
-    def permits(self, schema: Schema, start: pd.DataFrame, goal: pd.DataFrame) -> npt.NDArray[np.bool_]:
+    def permits(self, schema: Schema, start: pd.DataFrame, goal: pd.DataFrame) -> Bools:
         """No row may move it."""
         return np.zeros(len(start), dtype=bool)
 
@@ -94,7 +94,7 @@ class Only(Constraint):
         """Names of the features it speaks of."""
         return (self.name,)
 
-    def permits(self, schema: Schema, start: pd.DataFrame, goal: pd.DataFrame) -> npt.NDArray[np.bool_]:
+    def permits(self, schema: Schema, start: pd.DataFrame, goal: pd.DataFrame) -> Bools:
         """Rows whose goal lies in the direction; a missing value on either side has no direction and stays."""
         feature = schema.features[schema.index(self.name)]
         a, b = (_ranks(frame, feature) for frame in (start, goal))
@@ -124,7 +124,7 @@ class Range(Constraint):
         """Names of the features it speaks of."""
         return (self.name,)
 
-    def permits(self, schema: Schema, start: pd.DataFrame, goal: pd.DataFrame) -> npt.NDArray[np.bool_]:
+    def permits(self, schema: Schema, start: pd.DataFrame, goal: pd.DataFrame) -> Bools:
         """Rows whose goal lies in the range."""
         feature = schema.features[schema.index(self.name)]
         if not feature.is_numeric:
@@ -156,7 +156,7 @@ class OneOf(Constraint):
         """Names of the features it speaks of."""
         return (self.name,)
 
-    def permits(self, schema: Schema, start: pd.DataFrame, goal: pd.DataFrame) -> npt.NDArray[np.bool_]:
+    def permits(self, schema: Schema, start: pd.DataFrame, goal: pd.DataFrame) -> Bools:
         """Rows whose goal level is among them."""
         feature = schema.features[schema.index(self.name)]
         if feature.kind == "indicators":
@@ -165,7 +165,7 @@ class OneOf(Constraint):
         return np.asarray(goal[feature.columns[0]].isin(list(self.levels)))
 
 
-def _ranks(frame: pd.DataFrame, feature: Feature) -> npt.NDArray[np.float64]:
+def _ranks(frame: pd.DataFrame, feature: Feature) -> Floats:
     """Values as numbers that can be compared."""
     column = frame[feature.columns[0]]
     if feature.is_numeric or feature.kind == "datetime":
@@ -379,7 +379,7 @@ class Constraints:
         """The tightest `AtMost`; inf without one."""
         return min((item.most for item in self.of(AtMost)), default=float("inf"))
 
-    def permitted(self, schema: Schema, start: pd.DataFrame, goal: pd.DataFrame) -> npt.NDArray[np.bool_]:
+    def permitted(self, schema: Schema, start: pd.DataFrame, goal: pd.DataFrame) -> Bools:
         """Which features each row may move (n, p), by the constraints on single features."""
         out = np.ones((len(start), len(schema)), dtype=bool)
         for item in self._items:

@@ -12,7 +12,7 @@ import pandas as pd
 import pytest
 
 import fewest as fw
-from fewest.engine.model_reading import ModelReader
+from fewest.engine.model_reading import ModelReader, ModelReading
 from fewest.errors import DataError, FewestWarning, MissingExtraError, ModelError, UsageError
 from fewest.runs import explain_files
 from fewest.runs.batches import Answering, chunks, explain_batches
@@ -195,14 +195,14 @@ def test_a_model_that_fails_in_the_middle_is_an_error_with_a_place(how: str) -> 
 
 
 def test_warnings_are_given_once_for_the_head(subject: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    read = fw.explainer.Inside.read
+    read = ModelReading.read
 
     def doubtful(*given: Any) -> Any:
         from dataclasses import replace
 
         return replace(read(*given), doubt="it was looked at and not believed")
 
-    monkeypatch.setattr(fw.explainer.Inside, "read", doubtful)
+    monkeypatch.setattr(ModelReading, "read", doubtful)
     with pytest.warns(FewestWarning, match="not believed") as given:
         explained(cut(subject.cases[:100], [10]), subject.explainer, chunk_rows=10)
     assert len(given) == 1

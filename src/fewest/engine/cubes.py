@@ -8,7 +8,6 @@ from typing import Any
 from zlib import crc32
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
 from fewest.credibility.base import Credibility, PointDensity
@@ -20,7 +19,7 @@ from fewest.engine.search import Budget, Found, Problem, vertex_rows
 from fewest.engine.search.floor import Floor, MixtureCubes
 from fewest.engine.structure import Opaque
 from fewest.engine.verification import Vertices
-from fewest.tables.arrays import Bools, Floats, Ints
+from fewest.tables.arrays import Bools, Floats, Ints, Ints32
 from fewest.tables.closeness import Distances
 from fewest.tables.schema import Schema
 
@@ -139,7 +138,7 @@ class CasePairs:
     cases: pd.DataFrame
     far: Distances
     case: Ints
-    reference: npt.NDArray[np.int32]
+    reference: Ints32
 
     def frames(self, references: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
         """Case and reference of each cube as tables, labelled as the cases are."""

@@ -7,7 +7,6 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
 from fewest.decision import Decision
@@ -15,7 +14,7 @@ from fewest.engine.encoding import Encoding
 from fewest.engine.structure import Opaque, read
 from fewest.engine.structure.base import Additive, Structure
 from fewest.errors import DoubtError, FewestWarning
-from fewest.tables.arrays import Bools, Floats
+from fewest.tables.arrays import Bools, Floats, Ints, Ints32
 from fewest.tables.frames import mix
 from fewest.tables.schema import Schema
 
@@ -151,7 +150,7 @@ class ModelReading:
         """Columns of the final model's input."""
         return 1 if self.encoding.feature_of is None else len(self.encoding.feature_of)
 
-    def feature_of(self) -> npt.NDArray[np.int32]:
+    def feature_of(self) -> Ints32:
         """Feature of each column the structure is defined on."""
         if self.encoding.feature_of is None:
             return np.empty(0, dtype=np.int32)
@@ -227,7 +226,7 @@ def _warn(doubt: str) -> None:
 
 def _mixed(
     schema: Schema, cases: pd.DataFrame, goals: pd.DataFrame, took: Bools | None = None
-) -> tuple[pd.DataFrame, npt.NDArray[np.int64], Bools]:
+) -> tuple[pd.DataFrame, Ints, Bools]:
     """Rows mixed from cases and goals, the goal of each, and which features were taken from it (default: drawn)."""
     goal_of = np.arange(len(cases)) % len(goals)
     if took is None:

@@ -8,7 +8,6 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
 from fewest.credibility.mixture import GaussianDensity
@@ -24,7 +23,7 @@ from fewest.errors import UsageError
 from fewest.references.base import References
 from fewest.results.answers import Answers
 from fewest.results.explanation import Status
-from fewest.tables.arrays import Bools, Floats, Ints
+from fewest.tables.arrays import Bools, Floats, Ints, Ints32
 from fewest.tables.closeness import Distances
 
 REJECTIONS = 12  # after so many sets that the model does not confirm, the model's own scores are searched instead
@@ -149,7 +148,7 @@ class BestSoFar:
         self.length[case[kept]] = steps[kept]
 
 
-def _rounds(references: References, count: int) -> Iterator[tuple[npt.NDArray[np.int64], bool]]:
+def _rounds(references: References, count: int) -> Iterator[tuple[Ints, bool]]:
     """Candidates that are searched together, and whether they must need fewer features to be preferred.
 
     First the nearest reference; then, within its cost, all others at once; flexible twins come last and take no tie.
@@ -276,7 +275,7 @@ def _confirm_sets(attempt: Attempt) -> None:
     found.sets = np.split(moved[turned], ends)
 
 
-def _write(task: Task, answers: Answers, rows: Ints, goal_of: npt.NDArray[np.int32], attempt: Attempt) -> None:
+def _write(task: Task, answers: Answers, rows: Ints, goal_of: Ints32, attempt: Attempt) -> None:
     """Enter what this attempt found where it is better than what stands there."""
     found = attempt.found
     np.add.at(answers.nodes, rows, found.nodes)

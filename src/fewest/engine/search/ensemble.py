@@ -10,14 +10,14 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-import numpy.typing as npt
 
 from fewest.engine.search._blocks import greedy, small_block, tree_changes, tree_costs, tree_sizes
 from fewest.engine.search._program import improve
 from fewest.engine.search._run import pack, run
 from fewest.engine.search._work import Trees, Work, WorkAnswers, WorkCubes, leaf_lists, works
-from fewest.engine.search.problem import Bools, Floats, Found, Outcome, Problem
+from fewest.engine.search.problem import Found, Outcome, Problem
 from fewest.engine.structure.base import Ensemble
+from fewest.tables.arrays import Bools, Floats, Ints
 
 PATIENCE = 30_000  # nodes before the integer program is asked
 SMALL = 40  # leaves per tree up to which the whole polynomial is tried first
@@ -83,14 +83,14 @@ def _search(
             return
         with leaf_lists.borrow(deepest) as leaves:
             if problem.cost is None:
-                tree_sizes(first, last, changes, constants, bends, trees, cubes, leaves, work, out)
+                tree_sizes(first, last, changes, constants, bends, trees, cubes, leaves, work, out, None)
             else:
-                tree_costs(first, last, changes, constants, bends, ceiling, trees, cubes, leaves, work, out)
+                tree_costs(first, last, changes, constants, bends, ceiling, trees, cubes, leaves, work, out, None)
 
     return run(problem, cubes, kernel, n_jobs)
 
 
-def _merge(found: Found, again: Found, rows: npt.NDArray[np.int64]) -> None:
+def _merge(found: Found, again: Found, rows: Ints) -> None:
     """Take over what a second search of the cubes ``rows`` knows better."""
     for j, i in enumerate(rows.tolist()):
         found.nodes[i] += again.nodes[j]

@@ -15,10 +15,10 @@ import numpy as np
 import torch
 
 from fewest.engine.compiled import entry, inner
-from fewest.engine.structure._question import Question
-from fewest.engine.structure._walk import goes_left
 from fewest.engine.structure.base import Ensemble, Opaque
+from fewest.engine.structure.question import Question
 from fewest.engine.structure.read import find
+from fewest.engine.structure.walk import goes_left
 from fewest.errors import ModelError, UsageError, check_word
 from fewest.models.training._heads import Blocks, Floats, Ints, Targets
 from fewest.models.training.leaf_sum import Guarded

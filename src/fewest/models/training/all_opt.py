@@ -78,6 +78,8 @@ class AllOptClassifier(TrainedClassifier):
     groups: ClassVar[Mapping[str, type]] = {"loss": SevLoss, "architecture": Architecture, "optimizer": Optimizer}
     references_: References
 
+    decides_by = "pipeline_"  # the attribute that scores alone: its inside may be read
+
     def __init__(
         self,
         model: Model = "logistic",

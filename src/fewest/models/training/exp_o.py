@@ -60,6 +60,8 @@ class ExpOClassifier(TrainedClassifier):
     weights = ("c",)
     groups: ClassVar[Mapping[str, type]] = {"architecture": Architecture, "optimizer": Optimizer}
 
+    decides_by = "pipeline_"  # the attribute that scores alone: its inside may be read
+
     def __init__(
         self,
         model: Literal["logistic", "mlp"] = "logistic",

@@ -10,8 +10,9 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.base import BaseEstimator, ClassifierMixin
 
-from fewest.engine.structure.base import Ensemble, Floats, Ints
+from fewest.engine.structure.base import Ensemble
 from fewest.errors import DataError, UsageError
+from fewest.tables.arrays import Floats, Ints32
 
 
 @dataclass(frozen=True)
@@ -19,7 +20,7 @@ class Guarded:
     """Preparation of model input that refuses values the trees were not made for."""
 
     prepare: Callable[[Any], Floats]  # model input (n, any) -> (n, d)
-    source: Ints  # (d,): model-input column of each prepared one
+    source: Ints32  # (d,): model-input column of each prepared one
     missing: bool  # whether missing values have their place in the trees; infinite ones never have
 
     def __call__(self, model_input: Any) -> Floats:
@@ -84,7 +85,7 @@ class LeafSumClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             do="fit fewest.models.training.AllOptClassifier",
         )
 
-    def decision_function(self, X: Any) -> npt.NDArray[np.float64]:
+    def decision_function(self, X: Any) -> Floats:
         """Log-odds of the second class (n,)."""
         from sklearn.utils.validation import check_is_fitted
 
@@ -97,7 +98,7 @@ class LeafSumClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             )
         return self.ensemble_.raw(self.ensemble_.reading.prepare(rows))
 
-    def predict_proba(self, X: Any) -> npt.NDArray[np.float64]:
+    def predict_proba(self, X: Any) -> Floats:
         """Probabilities of both classes (n, 2)."""
         from scipy.special import expit
 

@@ -101,6 +101,8 @@ class AllOptSearchCV(TableClassifier):
     positive_ = property(attrgetter("best_estimator_.positive_"), doc="The class whose decisions are explained.")
     history_ = property(attrgetter("best_estimator_.history_"), doc="The best estimator's training, epoch by epoch.")
 
+    decides_by = "pipeline_"  # the attribute that scores alone: its inside may be read
+
     def __init__(
         self,
         estimator: AllOptClassifier,

@@ -8,6 +8,7 @@ from numba import njit
 
 @njit(cache=True, nogil=True, inline="always")
 def goes_left(z, threshold, missing_left, category, left_levels):  # type: ignore[no-untyped-def]
+    """Whether a value takes the left branch of a split."""
     if category < 0:
         if np.isnan(z):
             return missing_left

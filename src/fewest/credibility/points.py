@@ -6,19 +6,17 @@ feature with two levels is one column (rule 10).
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
 from fewest.errors import DataError
+from fewest.tables.arrays import Floats, Ints32
 from fewest.tables.closeness import as_numbers
 from fewest.tables.schema import Feature, Schema
-
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int32]
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,13 +51,45 @@ class Points:
         return made
 
     @property
-    def feature_of(self) -> Ints:
+    def feature_of(self) -> Ints32:
         """Feature of each coordinate."""
         return np.concatenate([np.full(part.width, part.feature, dtype=np.int32) for part in self.parts])
 
     def points(self, frame: pd.DataFrame) -> Floats:
         """Points of raw rows, (n, e)."""
         return np.concatenate([part.encode(frame[part.column], self.schema) for part in self.parts], axis=1)
+
+
+@dataclass(frozen=True, eq=False)
+class OnPoints(ABC):
+    """A log-density that is defined on the points of an encoder."""
+
+    encoder: Points
+
+    @property
+    def feature_of(self) -> Ints32:
+        """Feature of each coordinate."""
+        return self.encoder.feature_of
+
+    def points(self, frame: pd.DataFrame) -> Floats:
+        """Points of raw rows, (n, e)."""
+        return self.encoder.points(frame)
+
+    @abstractmethod
+    def at(self, points: Floats) -> Floats:
+        """Log-density of points (n, e) -> (n,), each by itself."""
+
+    def log_density(self, frame: pd.DataFrame) -> Floats:
+        """Of each row, (n,)."""
+        return self.at(self.points(frame))
+
+
+def sample(points: Floats, most: int, random_state: int) -> Floats:
+    """All points, or as many as wanted, drawn, in the order they are in."""
+    if len(points) <= most:
+        return points
+    chosen = np.random.default_rng(random_state).choice(len(points), most, replace=False)
+    return points[np.sort(chosen)]
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from fewest.engine.structure.base import Additive, Composite, Ensemble, Floats, Ints, Network, Opaque
+from fewest.engine.structure.base import Additive, Composite, Ensemble, Network, Opaque
+from fewest.tables.arrays import Floats, Ints32
 
 EPS64 = float(np.finfo(np.float64).eps)
 EPS32 = float(np.finfo(np.float32).eps)
@@ -174,7 +175,7 @@ def chances_only(model: Any, question: Question) -> Opaque | None:
     return None
 
 
-def all_columns(count: int) -> Ints:
+def all_columns(count: int) -> Ints32:
     """Source of prepared columns that are the input columns, in order."""
     return np.arange(count, dtype=np.int32)
 
