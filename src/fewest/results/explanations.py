@@ -59,7 +59,7 @@ class Explanations:
         return len(self.frame)
 
     def __iter__(self) -> Iterator[Explanation]:
-        return (self[row] for row in range(len(self)))
+        return (replace(answer, facts=self.facts(answer.row)) for answer in self._answers(range(len(self))))
 
     def __getitem__(self, row: int) -> Explanation:
         if not -len(self) <= row < len(self):
@@ -106,14 +106,19 @@ class Explanations:
 
     def _answer(self, row: int) -> Explanation:
         """The answer for a case, without the features that do not change."""
-        answered = self._answered(self.answers.take([row]), np.array([row]))
-        number = int(self.answers.reference[row])
-        values = {field.name: field.value(answered) for field in record.SCALARS}
-        values["label"] = self.frame.index[row]
-        values["support"] = self._support(number)
-        moved = self.answers.moved[row]
-        values["credibility"] = self.references.credibility(number) if moved.any() else None
-        return record.to_explanation(values, self.about, self.changes(row, moved), self._alternatives(row))
+        return next(self._answers([row]))
+
+    def _answers(self, rows: Sequence[int]) -> Iterator[Explanation]:
+        """The same for several cases."""
+        answered = self._answered(self.answers.take(rows), np.asarray(rows, dtype=np.int64))
+        columns = [field.values(answered) for field in record.SCALARS]
+        for row, *cells in zip(rows, *columns, strict=True):
+            moved, number = self.answers.moved[row], int(self.answers.reference[row])
+            values = dict(zip(record.SCALAR_NAMES, cells, strict=True))
+            values["label"] = self.frame.index[row]
+            values["support"] = self._support(number)
+            values["credibility"] = self.references.credibility(number) if moved.any() else None
+            yield record.to_explanation(values, self.about, self.changes(row, moved), self._alternatives(row))
 
     def changes(self, row: int, moved: npt.NDArray[np.bool_]) -> tuple[Change, ...]:
         """The changes a set of features makes to a case towards its reference, in column order."""
@@ -276,7 +281,7 @@ class Explanations:
                          "threshold": decision.cut, "score": decision.kind},
             "references": self.references.to_dict(),
             "counts": self.counts(),
-            "answers": [record.to_json(self._answer(row)) for row in range(len(self))],
+            "answers": [record.to_json(answer) for answer in self._answers(range(len(self)))],
         }  # fmt: skip
 
     def to_json(self, path: str | Path | None = None) -> str:
@@ -295,7 +300,7 @@ class Explanations:
     def _repr_html_(self) -> str:
         from fewest.results.notebook import Overview
 
-        first = [self._answer(int(row)) for row in self._explained[:SHOWN]]
+        first = list(self._answers(self._explained[:SHOWN].tolist()))
         return Overview(
             repr(self).splitlines()[0][1:-1],
             {Status(name).words: count for name, count in self.counts().items()},

@@ -8,8 +8,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
-from functools import cached_property
-from operator import attrgetter
+from functools import cache, cached_property
 from typing import Any, Literal
 
 import numpy as np
@@ -186,7 +185,8 @@ class Field:
 
     def plain(self, answer: Explanation) -> Any:
         """Its value in an answer as JSON holds it."""
-        return plain((self.of or attrgetter(self.name))(answer))
+        value = getattr(answer, self.name) if self.of is None else self.of(answer)
+        return value if value is None or type(value) in (str, int, bool) else plain(value)
 
     def series(self, answered: Answered, typed: bool) -> Any:
         """Its column for a pandas table; values of features are typed, or plain as a run folder has them."""
@@ -248,13 +248,15 @@ class Field:
             else [text if there else "null" for text, there in zip(written, known.tolist(), strict=True)]
         )
 
-    def value(self, answered: Answered) -> Any:
-        """Its value in the first row; None where it is not known."""
-        column = self.read(answered)
+    def values(self, answered: Answered) -> list[Any]:
+        """Its value in each row; None where it is not known."""
+        column, known = self.read(answered)
         if self.kind == "word":
-            return None if column[0][0] < 0 else column[1][column[0][0]]
-        values, known = column
-        return values[0].item() if known is None or known[0] else None
+            levels = [*known, None]
+            return [levels[code] for code in column.tolist()]
+        if known is None:
+            return column.tolist()  # type: ignore[no-any-return]
+        return [value if there else None for value, there in zip(column.tolist(), known.tolist(), strict=True)]
 
 
 def changes_to_dicts(changes: Iterable[Change]) -> list[dict[str, Any]]:
@@ -324,6 +326,7 @@ FIELDS = (
 )  # fmt: skip
 
 
+@cache
 def fields_in(place: Place) -> tuple[Field, ...]:
     """The fields found in a place, in order."""
     return tuple(field for field in FIELDS if place in field.places.split())
@@ -363,6 +366,7 @@ def to_json(answer: Explanation, place: Literal["json", "http"] = "json") -> dic
 
 ATTRIBUTES = frozenset(part.name for part in fields(Explanation))
 SCALARS = tuple(field for field in fields_in("part") if field.kind in (*MEASURED, "word"))
+SCALAR_NAMES = tuple(field.name for field in SCALARS)
 
 
 def to_explanation(
