@@ -50,7 +50,8 @@ def save(explainer: Explainer, path: str | Path, training_rows: bool = False) ->
 
     Examples
     --------
-    >>>     >>> import fewest as fw
+    >>> import tempfile
+    >>> import fewest as fw
     >>> import pandas as pd
     >>> from sklearn.linear_model import LogisticRegression
     >>> X = pd.DataFrame({"debt": [1, 2, 8, 9], "age": [30, 50, 30, 50]}); y = [0, 0, 1, 1]
