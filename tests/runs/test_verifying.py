@@ -313,6 +313,7 @@ LIES: dict[str, tuple[Callable[[Rows], None], str]] = {
     "an alternative that costs more": (set_to(alternatives=['["debt"]', '["debt", "code"]']), "costs more or less"),
     "an alternative that turns nothing": (lambda r: dud(r), "an alternative does not turn"),
     "an alternative with values of nobody": (lambda r: foreign(r), "leads to no reference"),
+    "an alternative from values of nobody": (lambda r: mistaken(r), "in an alternative is not the case's"),
 }  # fmt: skip
 
 
@@ -325,6 +326,12 @@ def dud(rows: Rows) -> None:
 def foreign(rows: Rows) -> None:
     row = one(rows)
     row["alternatives"] = [json.dumps(row["features"]), json.dumps(dict.fromkeys(row["features"], -77))]
+
+
+def mistaken(rows: Rows) -> None:
+    row = one(rows)
+    shown = zip(row["features"], row["to"], strict=True)
+    row["alternatives"] = [json.dumps([{"feature": name, "from": -77, "to": json.loads(to)} for name, to in shown])]
 
 
 @pytest.mark.parametrize("name", LIES)

@@ -62,13 +62,15 @@ def _held(
     stated = [{change["feature"]: change[side] for change in changes if side in change} for changes in sets]
     beside = entered(schema, case if claims.goals.leaves else claims.beside.iloc[owner], stated)
     candidates = claims.goals.candidates(claims.reference[owner]).T
-    goals = [beside] if claims.goals.leaves else [claims.goals.frame.iloc[compared] for compared in candidates]
+    goals = [] if claims.goals.leaves else [claims.goals.frame.iloc[compared] for compared in candidates]
     allowed, turns = np.zeros(len(owner), dtype=bool), np.zeros(len(owner), dtype=bool)
-    for goal in goals:
+    for goal in [*goals, beside]:
         like = ~(differing(schema, beside, goal) & moved).any(axis=1)
-        allowed |= like & rules.allowed(moved, differing(schema, case, goal), rules.permitted(case, goal))
+        if goal is not beside or claims.goals.leaves:
+            allowed |= like & rules.allowed(moved, differing(schema, case, goal), rules.permitted(case, goal))
         at = np.flatnonzero(like & ~turns)
-        start, end = (goal, case) if claims.plus else (case, goal)
-        scores = scorer.score(replaced(schema, start.iloc[at], end.iloc[at], moved[at]))
-        turns[at] = scores >= scorer.decision.cut if claims.plus else scores < scorer.decision.cut
-    return allowed, turns | ~allowed
+        if len(at):
+            start, end = (goal, case) if claims.plus else (case, goal)
+            scores = scorer.score(replaced(schema, start.iloc[at], end.iloc[at], moved[at]))
+            turns[at] = scores >= scorer.decision.cut if claims.plus else scores < scorer.decision.cut
+    return allowed, turns
