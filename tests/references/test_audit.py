@@ -146,7 +146,7 @@ def test_the_page_stands_alone_and_is_fit_to_print() -> None:
     assert page.outside == []
     assert "default-src 'none'" in text
     assert "@media print" in text
-    assert "1 reference, 1 of them signed; nothing to look at." in text
+    assert "1 reference, 1 of them signed; no warnings." in text
     assert "nearest real case" in text
     assert "nearest real case" not in audit_html(REFS.audit())
 

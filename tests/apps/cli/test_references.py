@@ -91,7 +91,7 @@ def test_show_prints_values_ranges_and_signatures(path: Path, capsys: pytest.Cap
     capsys.readouterr()
     assert main(["references", "show", str(path)]) == 0
     text = capsys.readouterr().out
-    assert text.startswith("3 references, 1 of them signed; nothing to look at.")
+    assert text.startswith("3 references, 1 of them signed; no warnings.")
     assert "signed by Credit Risk on " in text
     assert "credit_amount" in text
     assert main(["references", "show", str(path), "--json"]) == 0

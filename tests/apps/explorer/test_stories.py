@@ -223,7 +223,7 @@ def see_at_least_four(visit: Visit) -> None:
 @story
 def see_that_nothing_is_to_be_explained(visit: Visit) -> None:
     page = visit.go(f"/decision/{visit.rows['ALREADY_NEGATIVE']}")
-    assert page.get_by_role("heading", name="Already accepted").is_visible()
+    assert page.get_by_role("heading", name="Accepted").is_visible()
     assert page.get_by_role("rowheader", name="credit amount").is_visible()
 
 

@@ -12,7 +12,7 @@ import typer
 from fewest.apps.cli._options import MODEL, RUN, AllowPickle
 
 if TYPE_CHECKING:
-    from fewest.apps.explorer import Live
+    from fewest.apps.explorer import Binding, Live
 
 PORT = 8765
 
@@ -30,7 +30,6 @@ def explore(
     allow_pickle: AllowPickle = False,
 ) -> int:
     """Look at a run folder in the browser: decisions, population, references, comparisons, trees."""
-    os.environ.setdefault("ARROW_DEFAULT_MEMORY_POOL", "system")  # Arrow's own pool keeps 14 MB; read when it loads
     from fewest.apps.explorer import Binding
     from fewest.errors import UsageError
 
@@ -42,6 +41,8 @@ def explore(
     for folder in (run, other or run):
         if not (folder / "manifest.json").is_file():
             _refuse(folder)
+    if model is None and os.name == "posix":
+        _become(run, other, protected or [], binding, open_browser)
     from fewest.apps.explorer import announcer, create_app, serve
 
     asked = None if model is None else _live(run, model, allow_pickle)
@@ -66,6 +67,18 @@ def _check_extra() -> None:
     for name in ("starlette", "uvicorn"):
         if find_spec(name) is None:
             raise MissingExtraError(f"the explorer needs {name}", do='pip install "fewest[explore]"')
+
+
+def _become(run: Path, other: Path | None, protected: list[str], binding: Binding, open_browser: bool) -> None:
+    """Go on as a process that holds nothing but the explorer."""
+    from fewest.apps.explorer.__main__ import become
+
+    become(
+        {
+            "run": str(run), "other": None if other is None else str(other), "protected": protected,
+            "host": binding.host, "port": binding.port, "names": list(binding.names), "open_browser": open_browser,
+        }
+    )  # fmt: skip
 
 
 def _live(run: Path, model: Path, allow_pickle: bool) -> Live:
