@@ -101,7 +101,7 @@ def test_a_level_that_was_never_accepted_is_a_matter_of_nats_not_of_thousands(pe
     paper = fw.credibility.mixture(decision, *accepted, n_components=1, paper=True, schema=schema)
     assert 5 < sane.log_density(row)[0] - sane.log_density(rare)[0] < 45
     assert paper.log_density(row)[0] - paper.log_density(rare)[0] > 10_000
-    assert paper.provenance["regularisation"] == 1e-6
+    assert paper.provenance["regularization"] == 1e-6
 
 
 def test_the_number_of_components_is_chosen_by_bic() -> None:
@@ -145,7 +145,7 @@ def test_a_floor_outside_0_and_1_is_refused(people: Any, floor: Any) -> None:
     [
         ({"n_components": 0}, "n_components"),
         ({"covariance": "round"}, "covariance"),
-        ({"regularisation": 0.0}, "regularisation"),
+        ({"regularization": 0.0}, "regularization"),
         ({"paper": True}, "as many components as clusters"),
         ({"paper": True, "n_components": 2, "covariance": "diag"}, "full covariances"),
     ],
@@ -177,7 +177,7 @@ def test_a_density_of_ones_own_must_work_row_by_row(people: Any) -> None:
         fw.credibility.supplied(decision, X, y, lambda rows: rows["years"] - rows["years"].mean())
     with pytest.raises(DataError, match="shape"):
         fw.credibility.supplied(decision, X, y, lambda rows: np.zeros((len(rows), 2)))
-    with pytest.raises(UsageError, match="no function"):
+    with pytest.raises(UsageError, match="not a function"):
         fw.credibility.supplied(decision, X, y, 3)  # type: ignore[arg-type]
     with pytest.raises(DataError, match="NaN"):
         fw.credibility.supplied(decision, X, y, lambda rows: np.full(len(rows), np.nan))
