@@ -177,7 +177,7 @@ def test_a_density_of_ones_own_must_work_row_by_row(people: Any) -> None:
         fw.credibility.supplied(decision, X, y, lambda rows: rows["years"] - rows["years"].mean())
     with pytest.raises(DataError, match="shape"):
         fw.credibility.supplied(decision, X, y, lambda rows: np.zeros((len(rows), 2)))
-    with pytest.raises(UsageError, match="no function"):
+    with pytest.raises(UsageError, match="not a function"):
         fw.credibility.supplied(decision, X, y, 3)  # type: ignore[arg-type]
     with pytest.raises(DataError, match="NaN"):
         fw.credibility.supplied(decision, X, y, lambda rows: np.full(len(rows), np.nan))
