@@ -40,6 +40,7 @@ def judge(decision: Decision, rows: Rows) -> Judge:
     return Judge(decision, densities_of(decision, rows, 3))
 
 
+@pytest.mark.slow
 def test_a_quick_run_on_german_gives_every_method_that_is_installed() -> None:
     assert "counterfactuals" in names()
     table = find("counterfactuals", quick=True)

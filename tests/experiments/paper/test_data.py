@@ -100,6 +100,7 @@ def test_rows_with_a_missing_number_are_left_out() -> None:
     assert len(rows.X_train) + len(rows.X_test) == 130
 
 
+@pytest.mark.slow
 @needs_shared
 def test_diabetes_has_the_papers_columns_with_ids_as_integers() -> None:
     rows = load_split("diabetes", 0, SHARED)

@@ -30,7 +30,7 @@ def test_german_has_the_printed_sizes() -> None:
     [
         ("compas", (6_907, 7, 7, 7)),
         ("adult", (32_561, 14, 107, 14)),
-        ("diabetes", (101_766, 33, 96, 33)),
+        pytest.param("diabetes", (101_766, 33, 96, 33), marks=pytest.mark.slow),
         ("fico", (10_459, 23, 23, 23)),
         ("headline", (41_752, 13, 18, 18)),
         ("mimic_demo", (130, 14, 14, 14)),

@@ -33,6 +33,7 @@ PEERS: dict[str, Peer] = {
     "shap": TopSHAP(background=20),
     "dice": DiCE(),
 }
+SLOW = pytest.mark.slow  # an autoencoder is trained for each model
 PACKAGES = {"revise": "torch", "dice": "dice_ml"}
 
 
@@ -51,7 +52,7 @@ def explained(name: str, case: Any) -> Counterfactuals:
     return peer.fit(case.decision, case.X, case.y).explain(case.cases)
 
 
-@pytest.mark.parametrize("name", list(PEERS))
+@pytest.mark.parametrize("name", [pytest.param(name, marks=SLOW if name == "revise" else ()) for name in PEERS])
 def test_every_answer_really_turns_and_what_is_not_changed_is_the_same(name: str, case: Any) -> None:
     out = explained(name, case)
     against = case.decision.verdicts(case.cases).positive

@@ -65,8 +65,12 @@ class Score:
     def fit(cls, decision: Decision, X: Any, y: Any) -> Score:
         """Make the space of training rows and read the model."""
         training = TrainingRows.read(decision, X, y)
-        space = PeerSpace.fit(training.schema, training.frame)
-        return cls(decision, space, _affine(decision, space, training.frame))
+        return cls.read(decision, PeerSpace.fit(training.schema, training.frame), training.frame)
+
+    @classmethod
+    def read(cls, decision: Decision, space: PeerSpace, rows: pd.DataFrame) -> Score:
+        """Read the model, from training rows."""
+        return cls(decision, space, _affine(decision, space, rows))
 
     @property
     def has_slope(self) -> bool:
