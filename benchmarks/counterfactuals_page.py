@@ -1,4 +1,4 @@
-"""Write docs/benchmarks/counterfactuals.md: SEV beside its peers, who dominates whom, and how much faster it is.
+"""Write docs/benchmarks/counterfactuals.md: SEV beside its peers, which dominates which, and how much faster it is.
 
 fewest paper table counterfactuals --splits 10 --out DIR; python benchmarks/counterfactuals_page.py DIR
 """
@@ -29,7 +29,7 @@ def main(folder: str) -> None:
         "figures themselves are in [the table](paper/counterfactuals.md). What the methods are: "
         "[peers](../methods/peers.md).\n",
         "![Counterfactual methods](paper/figures/counterfactual_scatter.svg)\n",
-        "## Who dominates whom\n",
+        "## Which method dominates which\n",
         "A method dominates another when it changes no more features, is no further, valid as often, and at least as "
         "likely (mean log-likelihood of the regularised mixture). Means are over each method's own valid answers, then "
         f"over {splits.groupby(['dataset', 'model', 'method']).size().max()} splits. Peers that dominate a variant of "

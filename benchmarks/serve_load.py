@@ -26,8 +26,8 @@ import numpy as np
 START = """
 import sys
 from pathlib import Path
-from fewest.apps.serving import Settings, serve
-sys.exit(serve([Path(sys.argv[1])], Settings(port=0, workers=int(sys.argv[2]), rate=0, queue=400)))
+from fewest.apps.serving import ServiceSettings, serve
+sys.exit(serve([Path(sys.argv[1])], ServiceSettings(port=0, workers=int(sys.argv[2]), rate=0, queue=400)))
 """
 
 

@@ -51,7 +51,7 @@ def make(folder: Path, title: str, rows: int) -> Figures:
     from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
     import fewest as fw
-    from fewest.experiments.benchmarking.million import table
+    from fewest.experiments.benchmarking.large_tables import table
 
     final = {
         "LR": LogisticRegression(C=0.1, max_iter=500),

@@ -11,13 +11,13 @@ import sys
 import time
 
 from fewest.experiments.paper.data import load_split
-from fewest.models.training import AllOptClassifier
+from fewest.models.training import AllOptClassifier, Optimizer
 
 
 def epochs(device: str, batch: int, dataset: str, folder: str | None) -> tuple[float, float]:
     """Seconds per epoch: warm-up, SEV."""
     rows = load_split(dataset, 0, folder)
-    model = AllOptClassifier("mlp", c1=1.0, batch_size=batch, epochs=2, device=device, positive=1)
+    model = AllOptClassifier("mlp", c1=1.0, optimizer=Optimizer(batch_size=batch), epochs=2, device=device, positive=1)
     session, _ = model._begin(rows.X_train, rows.y_train)
     session.run("warm-up", 1)  # the first steps compile and allocate
     began = time.perf_counter()

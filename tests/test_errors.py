@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,10 +16,21 @@ from sklearn.tree import DecisionTreeClassifier
 
 import fewest as fw
 from fewest import credibility, references
-from fewest.errors import UsageError, check_count, check_number, check_word
+from fewest.apps.cli._files import read_table
+from fewest.errors import DataError, FewestError, ModelError, UsageError, check_count, check_number, check_word
 from fewest.experiments.peers import NICE
+from fewest.models.rashomon._process import run_backend
+from fewest.models.training import AllOptClassifier
+from fewest.models.training._recipes import recipe_of
+from fewest.models.training._settings import check_settings
+from fewest.models.trees.file import from_dict as tree_from_dict
+from fewest.references.file import read_saved
 from fewest.reporting.plots import ClusterMapDisplay, FeatureFrequencyDisplay, RegionDisplay
 from fewest.results import metrics
+from fewest.runs import explain_files, verify
+from fewest.runs.cases import Cases
+from fewest.runs.csv_files import pieces
+from fewest.runs.kept_cases import read_cases
 
 X = pd.DataFrame({"debt": np.arange(40) % 20, "age": 20 + np.arange(40)})
 Y = (X["debt"].to_numpy() >= 12).astype(int)
@@ -50,6 +63,10 @@ def _of(factory: Callable[..., Any], *given: Any) -> Callable[..., Any]:
     return lambda **options: factory(DECISION, X, Y, *given, **options)
 
 
+def _settings(estimator: Callable[..., Any]) -> Callable[..., Any]:
+    return lambda **options: check_settings(estimator(**options))
+
+
 WORDS: list[tuple[Callable[..., Any], str, str, str]] = [
     (lambda **options: fw.Decision(MODEL, **options), "kind", "probe", "proba"),
     (lambda **options: REFS.schema.conform(X, **options), "unseen", "alow", "allow"),
@@ -73,6 +90,11 @@ WORDS: list[tuple[Callable[..., Any], str, str, str]] = [
     (_of(credibility.mixture), "covariance", "ful", "full"),
     (lambda **options: fw.Only("age", **options), "direction", "upp", "up"),
     (lambda **options: NICE(**options).fit(DECISION, X, Y), "reward", "sparse", "sparsity"),
+    (lambda **options: references.build(decision=DECISION, X=X, y=Y, **options), "kind", "cluster", "clusters"),
+    (_settings(AllOptClassifier), "model", "logit", "logistic"),
+    (_settings(AllOptClassifier), "schedule", "cosin", "cosine"),
+    (lambda **options: recipe_of(*options.values(), random_state=0), "references", "singel", "single"),
+    (lambda **options: run_backend(*options.values(), {}), "backend", "praxus", "praxis"),
 ]
 COUNTS: list[tuple[Callable[..., Any], str, tuple[Any, ...]]] = [
     (_explainer, "max_nodes", (0, -5, 2.5, "many", True)),
@@ -87,9 +109,9 @@ COUNTS: list[tuple[Callable[..., Any], str, tuple[Any, ...]]] = [
     (lambda eps: REFS.flexible(eps), "eps", (-0.1, 0.6, float("nan"), "a bit")),
     (lambda **options: REFS.flexible(0.1, **options), "grid", (1, 0, 2.5)),
     (lambda **options: REFS.flexible(0.1, **options), "passes", (0, -1, 1.5)),
-    (_of(credibility.mixture), "floor", (-0.1, 1.1, float("nan"), "low")),
+    (_of(credibility.mixture), "quantile", (-0.1, 1.1, float("nan"), "low")),
     (_of(credibility.mixture), "n_components", (0, -1, 1.5)),
-    (_of(credibility.mixture), "regularisation", (0, -1.0, float("nan"))),
+    (_of(credibility.mixture), "regularization", (0, -1.0, float("nan"))),
     (_of(credibility.mixture), "max_rows", (0, -1)),
     (_of(credibility.neighbours), "k", (0, -1, 2.5)),
     (_of(credibility.neighbours), "max_rows", (0, -1)),
@@ -146,6 +168,8 @@ def test_an_explainer_says_what_it_is_made_of(given: tuple[Any, Any], words: str
     with pytest.raises(UsageError, match=words) as refused:
         fw.Explainer(*given)
     assert "pass fw." in str(refused.value.do)
+    if isinstance(given[1], str):
+        assert 'fw.references.build("clusters", decision, X, y)' in str(refused.value.do)
 
 
 def test_one_constraint_alone_and_a_list_of_them_are_constraints() -> None:
@@ -189,3 +213,80 @@ def test_what_is_not_a_constraint_is_refused_with_what_to_pass(make: Callable[[]
     with pytest.raises(UsageError, match=words) as refused:
         make()
     assert re.search(do, str(refused.value.do))
+
+
+class BrokenModel:
+    """A model that scores until it is told not to."""
+
+    classes_ = np.array([0, 1])
+    broken = False
+
+    def predict_proba(self, rows: pd.DataFrame) -> Any:
+        """Debt as a share."""
+        if self.broken:
+            raise RuntimeError("out of order")
+        share = rows["debt"].to_numpy() / 20
+        return np.column_stack([1 - share, share])
+
+
+def _reads_a_column_twice(folder: Path) -> Any:
+    (folder / "twice.csv").write_text("debt,debt\n1,2\n")
+    return read_table(folder / "twice.csv")
+
+
+def _reads_a_newer_tree(_: Path) -> Any:
+    return tree_from_dict({"format": 99, "kind": "tree"})
+
+
+def _reads_a_strange_signature(folder: Path) -> Any:
+    REFS.save(folder / "refs.json")
+    content = json.loads((folder / "refs.json").read_text())
+    content["references"][0]["signature"] = {"by": "somebody"}
+    (folder / "refs.json").write_text(json.dumps(content))
+    return read_saved(folder / "refs.json")
+
+
+def _reads_nul_bytes(folder: Path) -> Any:
+    rows = "".join(f"{k % 20},{k}\n" for k in range(400_000))
+    (folder / "nul.csv").write_text("debt,age\n" + rows + "1,\0\n")
+    return list(pieces(folder / "nul.csv", REFS.schema, arrow=False))
+
+
+def _reads_kept_cases_that_do_not_fit(folder: Path) -> Any:
+    (folder / "cases.jsonl").write_text('{"debt": "much", "age": 30}\n')
+    return read_cases(folder / "cases.jsonl", REFS.schema)
+
+
+def _conforms_with_a_misspelt_word(_: Path) -> Any:
+    return Cases((), REFS.schema, 10, "alow")._conform(X)  # type: ignore[arg-type]
+
+
+def _verifies_with_a_model_that_fails(folder: Path) -> Any:
+    model = BrokenModel()
+    decision = fw.Decision(model)
+    X.to_csv(folder / "cases.csv", index=False)
+    explainer = fw.Explainer(decision, references.supplied(decision, X[:1]))
+    run = explain_files(explainer, folder / "cases.csv", folder / "run", n_jobs=1)
+    model.broken = True
+    return verify(run.path, folder / "cases.csv", decision)
+
+
+@pytest.mark.parametrize(
+    ("call", "kind", "begins"),
+    [
+        (_reads_a_column_twice, DataError, 'twice.csv has the column "debt" more than once'),
+        (_reads_a_newer_tree, DataError, "format 99 of a tree is unknown"),
+        (_reads_a_strange_signature, DataError, "a signature cannot be read"),
+        (_reads_nul_bytes, DataError, "nul.csv cannot be read as a table: it has NUL bytes"),
+        (_reads_kept_cases_that_do_not_fit, DataError, 'row 0 (index 0), column "debt": '),
+        (_conforms_with_a_misspelt_word, UsageError, 'unseen "alow" is unknown'),
+        (_verifies_with_a_model_that_fails, ModelError, "the model"),
+    ],
+)
+def test_an_error_of_ours_is_not_taken_for_a_value_error_of_somebody_else(
+    call: Callable[[Path], Any], kind: type[FewestError], begins: str, tmp_path: Path
+) -> None:
+    """Errors of ours are ValueErrors as well: where those of other libraries get new words, ours keep their own."""
+    with pytest.raises(kind) as caught:
+        call(tmp_path)
+    assert caught.value.message.startswith(begins)

@@ -26,7 +26,7 @@ Y = (X["a"] + X["b"] - X["c"] * X["d"] + 0.3 * RANDOM.normal(size=300) > 0.3).as
 def ready(model: Any = None, **options: Any) -> fw.Explainer:
     decision = fw.Decision(model or LogisticRegression().fit(X, Y))
     refs = fw.references.single(decision, X, Y, on_positive="allow")
-    return fw.Explainer(decision, refs, **{"threads": 1, **options})
+    return fw.Explainer(decision, refs, **{"n_jobs": 1, **options})
 
 
 def test_the_table_has_the_promised_columns() -> None:
@@ -42,7 +42,7 @@ def test_the_table_has_the_promised_columns() -> None:
 def test_json_is_versioned_and_strict(tmp_path: Any) -> None:
     out = ready().explain(X.iloc[:30], alternatives=5)
     content = json.loads(out.to_json(tmp_path / "out.json"))
-    assert content["format"] == 1
+    assert content["format"] == 2
     assert len(content["answers"]) == 30
     assert json.loads((tmp_path / "out.json").read_text()) == content
 

@@ -8,15 +8,16 @@ the goal's value already does not move: it triggers no rule, breaks none, and do
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, is_dataclass
 from typing import Any, Literal
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
 from fewest.errors import UsageError, check_number, check_word
+from fewest.tables.arrays import Bools, Floats
 from fewest.tables.closeness import as_numbers
+from fewest.tables.saved_schema import plain
 from fewest.tables.schema import Feature, Schema
 
 SEVERAL = ("Immutable", "Linked", "Forbidden")
@@ -33,7 +34,7 @@ class Constraint:
         """Names of the features it speaks of."""
         return ()
 
-    def permits(self, schema: Schema, start: pd.DataFrame, goal: pd.DataFrame) -> npt.NDArray[np.bool_] | None:
+    def permits(self, schema: Schema, start: pd.DataFrame, goal: pd.DataFrame) -> Bools | None:
         """Which rows may move `features()[0]` from start to goal (n,); None where it does not restrict moves."""
         return None
 
@@ -67,7 +68,7 @@ class Immutable(Constraint):
         """Names of the features it speaks of."""
         return (self.name,) if isinstance(self.name, str) else tuple(self.name)
 
-    def permits(self, schema: Schema, start: pd.DataFrame, goal: pd.DataFrame) -> npt.NDArray[np.bool_]:
+    def permits(self, schema: Schema, start: pd.DataFrame, goal: pd.DataFrame) -> Bools:
         """No row may move it."""
         return np.zeros(len(start), dtype=bool)
 
@@ -93,7 +94,7 @@ class Only(Constraint):
         """Names of the features it speaks of."""
         return (self.name,)
 
-    def permits(self, schema: Schema, start: pd.DataFrame, goal: pd.DataFrame) -> npt.NDArray[np.bool_]:
+    def permits(self, schema: Schema, start: pd.DataFrame, goal: pd.DataFrame) -> Bools:
         """Rows whose goal lies in the direction; a missing value on either side has no direction and stays."""
         feature = schema.features[schema.index(self.name)]
         a, b = (_ranks(frame, feature) for frame in (start, goal))
@@ -123,7 +124,7 @@ class Range(Constraint):
         """Names of the features it speaks of."""
         return (self.name,)
 
-    def permits(self, schema: Schema, start: pd.DataFrame, goal: pd.DataFrame) -> npt.NDArray[np.bool_]:
+    def permits(self, schema: Schema, start: pd.DataFrame, goal: pd.DataFrame) -> Bools:
         """Rows whose goal lies in the range."""
         feature = schema.features[schema.index(self.name)]
         if not feature.is_numeric:
@@ -155,7 +156,7 @@ class OneOf(Constraint):
         """Names of the features it speaks of."""
         return (self.name,)
 
-    def permits(self, schema: Schema, start: pd.DataFrame, goal: pd.DataFrame) -> npt.NDArray[np.bool_]:
+    def permits(self, schema: Schema, start: pd.DataFrame, goal: pd.DataFrame) -> Bools:
         """Rows whose goal level is among them."""
         feature = schema.features[schema.index(self.name)]
         if feature.kind == "indicators":
@@ -164,7 +165,7 @@ class OneOf(Constraint):
         return np.asarray(goal[feature.columns[0]].isin(list(self.levels)))
 
 
-def _ranks(frame: pd.DataFrame, feature: Feature) -> npt.NDArray[np.float64]:
+def _ranks(frame: pd.DataFrame, feature: Feature) -> Floats:
     """Values as numbers that can be compared."""
     column = frame[feature.columns[0]]
     if feature.is_numeric or feature.kind == "datetime":
@@ -280,6 +281,11 @@ def check_names(kind: str, *names: Any) -> None:
         raise UsageError(f"{kind} needs at least one feature", do=f'e.g. {kind}("income", "job")')
 
 
+KINDS: dict[str, Any] = {
+    kind.__name__: kind for kind in (AtMost, Forbidden, Immutable, Implies, Linked, OneOf, Only, Range)
+}
+
+
 class Constraints:
     """A collection of constraints.
 
@@ -323,6 +329,41 @@ class Constraints:
     def __repr__(self) -> str:
         return f"Constraints({', '.join(map(repr, self._items))})"
 
+    def to_plain(self) -> list[dict[str, Any]]:
+        """As plain values, for files; an open end of a range is null.
+
+        Examples
+        --------
+        >>> Constraints(Immutable("age"), Range("income", low=0)).to_plain()
+        [{'kind': 'Immutable', 'name': 'age'}, {'kind': 'Range', 'name': 'income', 'low': 0, 'high': None}]
+        """
+        odd = [item for item in self._items if not is_dataclass(item)]
+        if odd:
+            raise UsageError(f"the constraint {odd[0]!r} cannot be written down", do="use the constraints of fewest")
+        parts = [(type(item).__name__, fields(item)) for item in self._items]  # type: ignore[arg-type]
+        return [
+            {"kind": kind, **{part.name: plain(getattr(item, part.name)) for part in known}}
+            for item, (kind, known) in zip(self._items, parts, strict=True)
+        ]
+
+    @classmethod
+    def from_plain(cls, content: Iterable[Mapping[str, Any]]) -> Constraints:
+        """What `to_plain` gave, as constraints again; a kind that is not known is a `UsageError`.
+
+        Examples
+        --------
+        >>> Constraints.from_plain([{"kind": "Linked", "names": ["a", "b"]}])
+        Constraints(Linked(names=('a', 'b')))
+        """
+        out = []
+        for item in content:
+            kind = KINDS.get(str(item["kind"]))
+            if kind is None:
+                raise UsageError(f"there is no constraint {item['kind']!r}", do="use a newer fewest")
+            values = {name: value for name, value in item.items() if name != "kind" and value is not None}
+            out.append(kind(*values["names"]) if "names" in values else kind(**values))
+        return cls(*out)
+
     def of(self, kind: type[Any]) -> Iterable[Any]:
         """The constraints of one kind."""
         return (item for item in self._items if isinstance(item, kind))
@@ -338,7 +379,7 @@ class Constraints:
         """The tightest `AtMost`; inf without one."""
         return min((item.most for item in self.of(AtMost)), default=float("inf"))
 
-    def permitted(self, schema: Schema, start: pd.DataFrame, goal: pd.DataFrame) -> npt.NDArray[np.bool_]:
+    def permitted(self, schema: Schema, start: pd.DataFrame, goal: pd.DataFrame) -> Bools:
         """Which features each row may move (n, p), by the constraints on single features."""
         out = np.ones((len(start), len(schema)), dtype=bool)
         for item in self._items:

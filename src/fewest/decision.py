@@ -6,7 +6,6 @@ differ in the last bits, so rows close to the threshold are scored again, alone.
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
@@ -16,84 +15,20 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from fewest.errors import DataError, FewestWarning, ModelError, UsageError, check_number, check_word
+from fewest.errors import DataError, ModelError, UsageError, check_number, check_word
+from fewest.tables.arrays import Bools, Floats
+from fewest.tables.scores import DOUBLE, ROWS_TRIED, SINGLE, Noise, Precision, torch_chances, warn_of_chances
 from fewest.tables.wording import show_label
 
 ScoreKind = Literal["proba", "decision", "label", "function", "torch"]
 REFUSED, ACCEPTED = "refused", "accepted"  # the outcomes of a model without classes, where nobody named one
 
 
-class Precision(NamedTuple):
-    """How exactly a model's scores are known.
-
-    Attributes
-    ----------
-    near : float
-        Scores closer to the threshold than this are asked for again, row by row.
-    noise : float
-        Largest difference expected between a row scored alone and in a batch.
-    decimals : int
-        Decimals that scores are reported with.
-    """
-
-    near: float
-    noise: float
-    decimals: int
-
-    def widened(self, noise: float) -> Precision:
-        """The same where that much noise was seen on a few rows: other rows may show several times as much."""
-        if 4 * noise <= self.noise:
-            return self
-        near = max(self.near, 80 * noise)
-        return Precision(near, max(self.noise, 4 * noise), min(self.decimals, int(np.floor(-np.log10(10 * near)))))
-
-
-DOUBLE = Precision(near=1e-9, noise=1e-13, decimals=9)
-SINGLE = Precision(near=1e-5, noise=5e-7, decimals=4)
-ROWS_TRIED = 8  # rows that are scored alone and in batches to measure the noise
-LARGEST_NOISE = 1e-3  # of scores: beyond it a model does not know its own mind
-
-
-class Noise(NamedTuple):
-    """How far a row's score, relative to its size, is from that of the row alone.
-
-    Attributes
-    ----------
-    rows : int
-        Rows it was measured on.
-    repeated : float
-        In a batch that holds the same row again and again: the arithmetic of batches.
-    mixed : float
-        In batches of other rows.
-    single : bool
-        Whether the scores are numbers of single precision, whatever type they come in.
-    near_cut : float
-        The largest difference of all, in units of the threshold: terms that cancel there are rounded on their scale.
-    """
-
-    rows: int
-    repeated: float
-    mixed: float
-    single: bool
-    near_cut: float
-
-    @property
-    def is_rounding(self) -> bool:
-        """Whether the rows beside it matter no more than how many there are."""
-        return self.mixed <= max(1e-6, min(LARGEST_NOISE, 100 * self.repeated))
-
-    def precision(self, precision: Precision) -> Precision:
-        """What scores of a nominal precision are good for."""
-        if self.single or self.near_cut > DOUBLE.near:
-            precision = SINGLE
-        return precision.widened(self.near_cut)
-
-
 class Verdicts(NamedTuple):
     """Scores of rows and whether each is decided positive (against the case)."""
 
-    score: npt.NDArray[np.float64]
-    positive: npt.NDArray[np.bool_]
+    score: Floats
+    positive: Bools
 
 
 # What other estimators do, and a score that can be cut: scikit-learn's word for them -> both.
@@ -258,7 +193,7 @@ class Decision:
             )
         return frame.to_numpy()
 
-    def score(self, frame: pd.DataFrame) -> npt.NDArray[np.float64]:
+    def score(self, frame: pd.DataFrame) -> Floats:
         """Score of each raw row, by one call of the model.
 
         Parameters
@@ -294,7 +229,7 @@ class Decision:
         if self.kind == "function":
             return model  # type: ignore[no-any-return]
         if self.kind == "torch":
-            return lambda X: _torch_chances(model, X)[:, self.positive_index]
+            return lambda X: torch_chances(model, X)[:, self.positive_index]
         if self.kind == "label":
             return lambda X: (np.asarray(model.predict(X)) == self.positive).astype(float)
         method = model.predict_proba if self.kind == "proba" else model.decision_function
@@ -334,7 +269,7 @@ class Decision:
         scores, precision = self.call(model_input, frame)
         return self.settle(scores, precision, frame)
 
-    def settle(self, scores: npt.NDArray[np.float64], precision: Precision, frame: pd.DataFrame) -> Verdicts:
+    def settle(self, scores: Floats, precision: Precision, frame: pd.DataFrame) -> Verdicts:
         """Decide from batch scores, and report scores that do not depend on the batch a row was scored in.
 
         Rows within ``near`` of the threshold, and those whose rounding batch noise could tip, are scored alone.
@@ -400,7 +335,7 @@ class Decision:
         if (np.abs(first - again) > 1e-6 * np.maximum(1.0, np.abs(first))).any():
             raise ModelError("the model gave two different scores to the same rows", do="fix its random state")
         if self.kind == "torch":
-            _warn_of_chances(self.model, self.arrange(sample))
+            warn_of_chances(self.model, self.arrange(sample))
         noise = self.noise(sample)
         if not noise.is_rounding:
             raise ModelError(
@@ -426,48 +361,6 @@ def _no_classes(model: Any) -> ModelError:
         return ModelError(f"{name} is not fitted (it has no classes_)", do="call fit first")
     example = f'Decision(lambda table: {score}, positive="refused", threshold=0.5)'
     return ModelError(what, do=f"{instead}, e.g. {example}")
-
-
-def _torch_outputs(model: Any, X: Any) -> Any:
-    import torch
-
-    values = X.to_numpy(dtype=np.float32) if isinstance(X, pd.DataFrame) else np.asarray(X, dtype=np.float32)
-    with torch.no_grad():
-        return model(torch.tensor(values))  # a copy: tables may be read-only, which torch warns of
-
-
-def _torch_chances(model: Any, X: Any) -> npt.NDArray[Any]:
-    """Chances of the classes 0 and 1 (n, 2), from two outputs or one logit per row."""
-    import torch
-
-    out = _torch_outputs(model, X)
-    if out.ndim == 2 and out.shape[1] == 2:
-        return np.asarray(out if _last_layer(model) == "Softmax" else torch.softmax(out, dim=1))
-    if out.numel() != len(out):
-        return np.asarray(out)[..., None]  # wrong shape: reported by the caller
-    out = out.reshape(len(out))
-    chance = np.asarray(out if _last_layer(model) == "Sigmoid" else torch.sigmoid(out))
-    return np.column_stack([1 - chance, chance])
-
-
-def _last_layer(model: Any) -> str:
-    """Class of the layer that a module ends in; the last part of a sequence may be a sequence itself."""
-    layers = list(model.children())
-    while layers and type(layers[-1]).__name__ == "Sequential":
-        layers = list(layers[-1].children())
-    return type(layers[-1]).__name__ if layers else ""
-
-
-def _warn_of_chances(model: Any, X: Any) -> None:
-    """Warn where a module's outputs look like chances already: another sigmoid would make all of them 0.5 or more."""
-    out = np.asarray(_torch_outputs(model, X))
-    if _last_layer(model) not in ("Sigmoid", "Softmax") and len(out) > 1 and bool(((out >= 0) & (out <= 1)).all()):
-        warnings.warn(
-            "all outputs of the module lie between 0 and 1: they are taken for logits, though they look like chances\n"
-            "  Try: let the module end in its last Linear layer, or in a Sigmoid layer of its own",
-            FewestWarning,
-            stacklevel=4,
-        )
 
 
 def first_bad_cell(frame: pd.DataFrame) -> tuple[int, str, str] | None:

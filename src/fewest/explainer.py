@@ -4,43 +4,31 @@ from __future__ import annotations
 
 import os
 import time
-import warnings
 from collections.abc import Callable, Iterable, Mapping
-from functools import partial
 from importlib import import_module
 from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
 from fewest.constraints import Constraint, Constraints
 from fewest.credibility import Credibility
-from fewest.credibility.leaf_support import LeafDensity
-from fewest.credibility.mixture import GaussianDensity
 from fewest.decision import Decision
-from fewest.engine.leaves import LeafTask
-from fewest.engine.leaves import answer as answer_leaves
-from fewest.engine.model_reading import SAMPLE, ModelReading
-from fewest.engine.move_groups import MoveGroups
-from fewest.engine.not_credible import floored
-from fewest.engine.points import Task, answer
-from fewest.engine.search import strategy_name
-from fewest.engine.structure import Opaque
-from fewest.errors import DataError, DoubtError, FewestWarning, UsageError, check_count, check_number, check_word
-from fewest.models.trees import Reach
-from fewest.references import Leaves, References
+from fewest.engine.choices import Choices
+from fewest.engine.cubes import Engine
+from fewest.engine.goals import goals_of
+from fewest.engine.model_reading import ModelReader, ModelReading
+from fewest.engine.points import ENGINE
+from fewest.errors import DataError, DoubtError, UsageError, check_count, check_number, check_word
+from fewest.references import References
 from fewest.results.answers import Answers
 from fewest.results.explanations import Explanations
+from fewest.tables.arrays import Floats
 from fewest.tables.schema import UNSEEN
 
 CHUNK_CELLS = 4_000_000
 MAX_CHUNK = 20_000
-DEFAULT_NODES = 100_000
-DEFAULT_OWN_NODES = 20_000
-# The function that answers a part, the columns it works on, the names of its strategies, and notes.
-Work = tuple[Callable[[pd.DataFrame], Answers], int, tuple[str, ...], tuple[str, ...]]
 
 
 class Explainer:
@@ -70,6 +58,8 @@ class Explainer:
     credibility : Credibility, optional
         What is believable: only changes that lead to where accepted cases are count. Cases that nothing credible turns
         come back as NOT_CREDIBLE.
+    engine : Engine
+        The steps of the search. For tests, which put a broken twin in place of one.
 
     Examples
     --------
@@ -96,6 +86,7 @@ class Explainer:
         unseen: Literal["error", "allow"] = "error",
         structure: Literal["auto", "opaque"] = "auto",
         credibility: Credibility | None = None,
+        engine: Engine = ENGINE,
     ) -> None:
         _check_parts(decision, references, credibility)
         check_word("direction", direction, ("minus", "plus"))
@@ -118,23 +109,20 @@ class Explainer:
         self.credibility = credibility
         self.schema = references.schema
         self.constraints.check(self.schema)
-        self._check_credibility()
-        self._cost = self._read_weights()
-        self._units = MoveGroups.build(self.schema, self.constraints)
-        self._inside: ModelReading | None = None
-        self._goals: npt.NDArray[np.float64] | None = None
-        self._band = 0.0
-        self._reach = self._leaf_reach()
-        self._offered()
-        if direction == "plus" and (self.references.score >= decision.cut).any():
-            raise UsageError("SEV+ needs references the model accepts; one of these is decided positive", do="drop it")
+        self.engine = engine
+        chosen = Choices(
+            decision, self.references, self.constraints, credibility, self._read_weights(), direction == "plus",
+            max_nodes, self.n_jobs,
+        )  # fmt: skip
+        self.reader = ModelReader(decision, self.schema, self.references.frame, opaque=structure == "opaque")
+        self.goals = goals_of(chosen, self.reader, engine)
 
     def with_(self, **changes: Any) -> Explainer:
         """A new explainer with some of the choices replaced."""
         now = {
             "decision": self.decision, "references": self.references, "constraints": self.constraints,
             "weights": self.weights, "direction": self.direction, "max_nodes": self.max_nodes, "n_jobs": self.n_jobs,
-            "unseen": self.unseen, "structure": self.structure, "credibility": self.credibility,
+            "unseen": self.unseen, "structure": self.structure, "credibility": self.credibility, "engine": self.engine,
         }  # fmt: skip
         unknown = set(changes) - set(now)
         if unknown:
@@ -159,23 +147,7 @@ class Explainer:
         # By name: files know how to build explainers, so the package of files is the one that imports the other.
         import_module("fewest.persistence").save(self, path, training_rows)
 
-    def _check_credibility(self) -> None:
-        """Refuse a density of other features, and a question it has no answer to."""
-        if self.credibility is None:
-            return
-        if self.direction == "plus":
-            raise UsageError(
-                "SEV+ leads to cases the model decides against; a density of accepted cases says nothing of them",
-                do='use direction="minus", or leave credibility out',
-            )
-        ours, theirs = self.schema, self.credibility.schema
-        if ours.names != theirs.names or ours.columns != theirs.columns:
-            raise UsageError(
-                "the credibility and the references speak of different features",
-                do="make both from the same table, with the same groups",
-            )
-
-    def _read_weights(self) -> npt.NDArray[np.float64] | None:
+    def _read_weights(self) -> Floats | None:
         cost = np.ones(len(self.schema))
         for name, weight in self.weights.items():
             check_number(f'the weight of "{name}"', weight, "use a positive number, or Immutable", above=0)
@@ -215,117 +187,44 @@ class Explainer:
             answers, strategies, notes = self._answer(frame, deadline, alternatives, progress)
         except DoubtError as doubt:
             # What was read answered other cases of the table before: they are searched again as well.
-            self._give_up(doubt.message)
+            self.reader.give_up(doubt.message)
             answers, strategies, notes = self._answer(frame, deadline, alternatives, progress)
         plus = self.direction == "plus"
-        weighted = self._cost is not None
-        seconds = time.monotonic() - began
-        return Explanations(frame, self.references, answers, strategies, plus, weighted, seconds, notes, self._reach)
+        seconds, weighted, reach = time.monotonic() - began, bool(self.weights), self.goals.reach
+        return Explanations(frame, self.references, answers, strategies, plus, weighted, seconds, notes, reach)
 
     def _answer(
         self, frame: pd.DataFrame, deadline: float, alternatives: int, progress: Callable[[int, int], None] | None
     ) -> tuple[Answers, tuple[str, ...], tuple[str, ...]]:
         """The answers of a table, part by part, the strategies they name and notes."""
-        towards = self._towards_points if self._reach is None else self._towards_leaves
-        work, width, strategies, notes = towards(frame, deadline, alternatives)
+        work = self.goals.prepare(frame, deadline, alternatives)
         answers = Answers.blank(len(frame), len(self.schema))
-        step = min(MAX_CHUNK, max(256, CHUNK_CELLS // max(len(self.schema), width)))
+        step = min(MAX_CHUNK, max(256, CHUNK_CELLS // max(len(self.schema), work.cells)))
         for first in range(0, len(frame), step):
             rows = np.arange(first, min(first + step, len(frame)))
-            answers.put(rows, work(frame.iloc[rows]))
+            answers.put(rows, work.answer(frame.iloc[rows]))
             if progress is not None:
                 progress(int(rows[-1]) + 1, len(frame))
-        return answers, strategies, notes
-
-    def _give_up(self, doubt: str) -> None:
-        """Believe nothing that was read of the model from now on."""
-        assert self._inside is not None
-        self._inside, self._goals = self._inside.given_up(doubt), None
-        warnings.warn(f"{doubt}; its own scores are searched instead", FewestWarning, stacklevel=3)
+        return answers, work.strategies, work.notes
 
     @property
     def doubt(self) -> str | None:
         """Why what had been read of the model was given up; None where it holds, or nothing was looked at yet."""
-        return None if self._inside is None else self._inside.doubt
-
-    def _towards_points(self, frame: pd.DataFrame, deadline: float, alternatives: int) -> Work:
-        """How to answer a part of the table by search between cases and references."""
-        inside = self.look_inside(frame)
-        if self._goals is None:
-            self._goals = inside.goals(self.references.frame)
-        task = Task(
-            self.decision, self.references, self.constraints, self._units, self._cost, inside, self._goals,
-            sign=1 if self.direction == "minus" else -1,
-            nodes=self.max_nodes or DEFAULT_NODES,
-            own_nodes=self.max_nodes or DEFAULT_OWN_NODES,
-            own_tolerance=self._band,
-            deadline=deadline,
-            alternatives=alternatives,
-            n_jobs=self.n_jobs,
-            credibility=self.credibility,
-        )  # fmt: skip
-        strategies = ("none", self._strategy(inside), "levelwise on the model's own scores")
-        notes = (inside.structure.reason,) if isinstance(inside.structure, Opaque) else ()
-        # References that are compared are searched together, so a case takes as many cells as there are of them.
-        together = len(self.references) if self.references.assignment == "sparsest" else 1
-        return partial(answer, task), together * max(len(self.schema), inside.width), strategies, notes
-
-    def _strategy(self, inside: ModelReading) -> str:
-        if self.credibility is None or not floored(self.credibility):
-            return strategy_name(inside.structure)
-        bounded = isinstance(self.credibility.density, GaussianDensity)
-        return strategy_name(inside.structure, "bounded" if bounded else "asked")
-
-    def _towards_leaves(self, frame: pd.DataFrame, deadline: float, alternatives: int) -> Work:
-        """How to answer a part of the table by the leaves of the tree that decides."""
-        assert self._reach is not None
-        self.decision.check(frame.iloc[:SAMPLE])
-        task = LeafTask(
-            self.decision, self._reach, deadline, alternatives, self.n_jobs, self.credibility, self._offered()
-        )  # fmt: skip
-        return partial(answer_leaves, task), len(self.schema), ("none", "all leaves of the tree"), ()
-
-    def _offered(self) -> npt.NDArray[np.bool_] | None:
-        """Which of the negative leaves are credible."""
-        if self.credibility is None or self._reach is None:
-            return None
-        density = self.credibility.density
-        tree = self._reach.tree
-        if not isinstance(density, LeafDensity) or density.tree.n_nodes != tree.n_nodes:
-            raise UsageError(
-                "the leaves of a tree are boxes, of which a density of points says nothing",
-                do="use credibility.leaf_support of the same decision with references.leaves",
-            )
-        return np.asarray(density.of_node[self._reach.leaf] >= self.credibility.floor)
-
-    def _leaf_reach(self) -> Reach | None:
-        """How the leaves can be entered, where the references are leaves."""
-        if not isinstance(self.references, Leaves):
-            return None
-        if self.direction == "plus":
-            raise UsageError("SEV+ is not defined for the leaves of a tree", do="use references.single with it")
-        return self.references.reach(self.constraints, self._cost)
+        return None if self.reader.reading is None else self.reader.reading.doubt
 
     def look_inside(self, cases: Any) -> ModelReading:
         """What can be read of the model, read once, and tried on a few of the cases before it is trusted."""
-        if self._inside is None:
-            sample = self.schema.conform(cases, unseen=self.unseen).iloc[:SAMPLE]
-            self.decision.check(sample)
-            self._band = self.decision.band(sample.iloc[:1])
-            if self.structure == "opaque":
-                self._inside = ModelReading.unread(self.decision, self.schema)
-            else:
-                self._inside = ModelReading.read(self.decision, self.schema, sample, self.references.frame)
-            if self._inside.doubt:
-                warnings.warn(f"{self._inside.doubt}; its own scores are searched instead", FewestWarning, stacklevel=3)
-        return self._inside
+        if self.reader.reading is not None:
+            return self.reader.reading
+        return self.reader.look(self.schema.conform(cases, unseen=self.unseen))
 
 
 def _check_parts(decision: Any, references: Any, credibility: Any) -> None:
     """Refuse models and tables where their decision and references belong."""
+    made = f'build("{references}", decision, X, y)' if isinstance(references, str) else "single(decision, X, y)"
     for given, kind, do in (
         (decision, Decision, "fw.Decision(model, positive=...)"),
-        (references, References, "fw.references.single(decision, X, y)"),
+        (references, References, f"fw.references.{made}"),
         (credibility, Credibility | None, "fw.credibility.mixture(decision, X, y)"),
     ):
         if not isinstance(given, kind):

@@ -65,7 +65,7 @@ def test_a_row_has_the_same_bits_alone_in_a_batch_and_in_any_order(people: Any) 
 
 def test_the_floor_is_the_quantile_of_the_negatives(people: Any) -> None:
     _, X, y = people
-    for name, dense in densities(people, floor=0.2).items():
+    for name, dense in densities(people, quantile=0.2).items():
         below = (dense.negatives < dense.floor).mean()
         assert below <= 0.2, name
         assert dense.floor in dense.negatives, name
@@ -114,7 +114,7 @@ def test_the_number_of_components_is_chosen_by_bic() -> None:
 
 
 def test_the_same_seed_gives_the_same_bytes(people: Any) -> None:
-    one, two = densities(people, floor=0.1), densities(people, floor=0.1)
+    one, two = densities(people, quantile=0.1), densities(people, quantile=0.1)
     for name in one:
         assert one[name].log_density(people[1]).tobytes() == two[name].log_density(people[1]).tobytes(), name
         assert one[name].floor == two[name].floor

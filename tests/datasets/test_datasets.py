@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 from fewest.datasets import Dataset, book, load, names
-from fewest.datasets import _german as german_module
+from fewest.datasets import _load as german_module
 from fewest.errors import DataError, UsageError
 
 SHARED = Path(__file__).parents[3] / "shared" / "data"

@@ -59,9 +59,10 @@ def lightgbm() -> Any:
 
 def all_opt(model: str, **settings: Any) -> Any:
     pytest.importorskip("torch")
-    from fewest.models.training import AllOptClassifier
+    from fewest.models.training import AllOptClassifier, Architecture
 
-    return AllOptClassifier(model, epochs=1, warmup_epochs=15, hidden=(4,), positive="bad", **settings)
+    small = Architecture(hidden=(4,), **settings)
+    return AllOptClassifier(model, epochs=1, warmup_epochs=15, architecture=small, positive="bad")
 
 
 def exp_o() -> Any:
@@ -75,7 +76,7 @@ def topt() -> Any:
     pytest.importorskip("praxis")
     from fewest.models.rashomon import TOptClassifier
 
-    return TOptClassifier(depth=3)
+    return TOptClassifier(max_depth=3)
 
 
 MODELS: dict[str, Callable[[], Any]] = {
@@ -148,6 +149,35 @@ def test_a_search_for_c1_comes_back_as_the_model_it_found(tmp_path: Path) -> Non
     assert type(again.decision.model) is type(plain)
 
 
+def test_parameters_of_files_from_before_they_were_grouped_or_renamed_come_back() -> None:
+    from fewest.persistence._estimators import TRAINED, TREES, _estimator, _table
+
+    before = {"margin": 0.2, "hidden": [4, 2], "learning_rate": 0.5, "c1": 3.0, "gone": 1}
+    X, y = table()
+    plain = _table(fw.trees.CARTClassifier().fit(X, y))
+    model = _estimator({**plain, "class": "AllOptClassifier", "settings": before}, TRAINED, "x")
+    assert (model.loss.margin, model.architecture.hidden, model.optimizer.learning_rate) == (0.2, [4, 2], 0.5)
+    assert (model.c1, model.loss.anchor) == (3.0, True)
+    before = {"regularization": 0.1, "depth_budget": 3, "max_depth": 2, "n_estimators": 20}
+    model = _estimator({**plain, "class": "GOSDTClassifier", "settings": before}, TREES, "x")
+    assert (model.max_depth, model.guess_depth, model.guess_estimators) == (3, 2, 20)
+    model = _estimator({**plain, "class": "TOptClassifier", "settings": {"depth": 2, "guess_depth": 3}}, TREES, "x")
+    assert (model.max_depth, model.guess_depth) == (2, 3)
+
+
+@pytest.mark.filterwarnings("ignore::fewest.FewestWarning")
+@pytest.mark.parametrize("name", ["all-opt boosted", "topt"])
+def test_plain_parameters_come_back_those_in_groups_too(name: str, tmp_path: Path) -> None:
+    model, X, y = fitted(name)
+    if name == "all-opt boosted":
+        model.set_params(loss__margin=0.3, optimizer__l2=0.125)
+    decision = fw.Decision(model, positive="bad")
+    fw.Explainer(decision, fw.references.single(decision, X, y, on_positive="allow")).save(tmp_path / "x.fewest")
+    again = load(tmp_path / "x.fewest").decision.model.get_params()
+    kept = {key: value for key, value in model.get_params().items() if isinstance(value, int | float | str)}
+    assert all(again[key] == value for key, value in kept.items() if key.count("__") < 2)
+
+
 @pytest.fixture(scope="module")
 def logistic() -> tuple[fw.Decision, pd.DataFrame, np.ndarray]:
     model, X, y = fitted("logistic")
@@ -177,9 +207,9 @@ def test_references_of_each_kind_come_back(kind: str, logistic: Any, tmp_path: P
     again = check_round_trip(fw.Explainer(decision, references), X, tmp_path).references
     assert again.frame.equals(references.frame)
     assert again.frame.dtypes.equals(references.frame.dtypes)
-    assert (again.names, again.twin_of, again.assignment) == (
+    assert (again.names, again.flexible_of, again.assignment) == (
         references.names,
-        references.twin_of,
+        references.flexible_of,
         references.assignment,
     )
     assert np.array_equal(again.score, references.score)
@@ -210,7 +240,7 @@ def test_constraints_weights_and_settings_of_each_kind_come_back(logistic: Any, 
     )  # fmt: skip
     again = check_round_trip(explainer, X.iloc[:60], tmp_path)
     assert repr(again.constraints) == repr(constraints)
-    assert (again.weights, again.nodes, again.unseen, again.structure) == ({"age": 0.5}, 12345, "allow", "opaque")
+    assert (again.weights, again.max_nodes, again.unseen, again.structure) == ({"age": 0.5}, 12345, "allow", "opaque")
     assert (again.decision.threshold, again.decision.positive, again.direction) == (0.45, "bad", "minus")
 
 

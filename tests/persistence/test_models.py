@@ -38,8 +38,7 @@ from fewest.errors import DataError, ModelError
 from fewest.models.trees import CARTClassifier
 from fewest.models.trees.file import save_tree
 from fewest.persistence import load, load_model
-from fewest.persistence._sound import check_sound
-from fewest.persistence._tree_arrays import flaw_of_tree
+from fewest.persistence._sound import check_sound, flaw_of_tree
 
 skops_io = pytest.importorskip("skops.io")
 
@@ -130,13 +129,13 @@ def test_a_foreign_type_in_a_skops_file_is_refused_by_name(model: Any, tmp_path:
 @pytest.mark.parametrize(
     ("name", "said"),
     [
-        ("m.skops", "no whole zip file"),
-        ("m.onnx", "no ONNX model"),
-        ("m.json", "no JSON"),
-        ("m.txt", "no LightGBM model text"),
-        ("m.fewest", "no whole zip file"),
+        ("m.skops", "not a whole zip file"),
+        ("m.onnx", "not an ONNX model"),
+        ("m.json", "not JSON"),
+        ("m.txt", "not a LightGBM model text"),
+        ("m.fewest", "not a whole zip file"),
         ("m.joblib", "cannot be loaded"),
-        ("m.pt", "no known kind"),
+        ("m.pt", "not a known kind"),
     ],
 )
 def test_files_that_are_no_models_are_refused(name: str, said: str, tmp_path: Path) -> None:
@@ -322,7 +321,7 @@ def test_a_tree_of_ours_loads_as_the_classifier_it_was(tmp_path: Path) -> None:
     [
         ({"names": ["ok"]}, "a tree decides between two outcomes"),
         ({"names": None}, "it is not a whole tree"),
-        ({"tree": {"feature": "pay"}}, "this is no saved tree"),
+        ({"tree": {"feature": "pay"}}, "this is not a saved tree"),
         ({"format": 9}, "format 9"),
         ({"tree": {"positive": True, "score": 0.2, "negatives": 1, "positives": 1}}, "cut at another threshold"),
     ],

@@ -58,7 +58,7 @@ def test_training_rows_give_the_nearest_real_case_and_are_not_kept() -> None:
 def test_a_flexible_twin_stands_for_the_same_people() -> None:
     found = REFS.flexible(0.1).audit(X, Y)
     assert found.references["people"].tolist() == [40, 40]
-    assert found.references["twin_of"].tolist() == ["", "mean"]
+    assert found.references["flexible_of"].tolist() == ["", "mean"]
     assert "age (moved)" in audit_html(found)
 
 

@@ -18,9 +18,9 @@ from sklearn.linear_model import LogisticRegression
 
 import fewest as fw
 from fewest.errors import DataError, PositiveReferenceError, UsageError
-from fewest.references import References, _grouping
+from fewest.references import References
 from fewest.references.clustering import ClusterSpace
-from fewest.references.clusters import clusters
+from fewest.references.clusters import centred_score, clusters
 
 
 def two_kinds(n: int = 240) -> tuple[pd.DataFrame, np.ndarray]:
@@ -250,9 +250,9 @@ def test_more_rows_than_the_most_are_sampled() -> None:
 def test_scores_without_bounds_are_bent_and_thresholds_moved() -> None:
     model = LogisticRegression(max_iter=1000).fit(X, Y)
     by_margin = fw.Decision(model, kind="decision", threshold=1.0)
-    assert _grouping.centred_score(by_margin, np.array([-50.0, 1.0, 50.0])).tolist() == pytest.approx([0, 0.5, 1])
+    assert centred_score(by_margin, np.array([-50.0, 1.0, 50.0])).tolist() == pytest.approx([0, 0.5, 1])
     strict = fw.Decision(model, threshold=0.2)
-    assert _grouping.centred_score(strict, np.array([0.2, 0.1])).tolist() == pytest.approx([0.5, 0.4])
+    assert centred_score(strict, np.array([0.2, 0.1])).tolist() == pytest.approx([0.5, 0.4])
     assert len(clusters(by_margin, X, Y, n_clusters=2, embedding="pca")) == 2
 
 

@@ -62,7 +62,7 @@ def test_numbers_go_to_the_end_of_their_band_where_the_score_is_lowest(at: Any) 
 def test_names_support_people_and_provenance_follow() -> None:
     refs = REFS.flexible(0.1, grid=7)
     assert refs.names == ("mean", "mean (flexible)")
-    assert refs.twin_of == (-1, 0)
+    assert refs.flexible_of == (-1, 0)
     assert refs.support.tolist() == [int((Y == 0).sum())] * 2
     assert refs.provenance["flexible"] == {"eps": 0.1, "grid": 7, "passes": 1, "at": "uniform"}
     assert refs.frame.dtypes.equals(X.dtypes)
@@ -309,7 +309,7 @@ def test_dropping_the_plain_reference_from_the_race_is_caught() -> None:
     for seed in range(40):
         setting = rm.tree_ensemble(np.random.default_rng(seed))
         both = setting.references.flexible(0.3)
-        alone = replace(both._take([1]), twin_of=())
+        alone = replace(both.take([1]), flexible_of=())
         with_plain, without = (costs(setting.decision, some, setting.cases) for some in (both, alone))
         raised.append((without > with_plain).any())
         assert (with_plain <= without).all()

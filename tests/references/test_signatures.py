@@ -155,7 +155,7 @@ def test_flexible_twins_are_saved_with_what_they_are_twins_of_and_are_signed_for
     flexible.save(tmp_path / "refs.json")
     edit(tmp_path / "refs.json", lambda content: content["references"].reverse())
     again = load(tmp_path / "refs.json", decision)
-    assert (again.names, again.twin_of) == (("mean", "mean (flexible)"), (-1, 0))
+    assert (again.names, again.flexible_of) == (("mean", "mean (flexible)"), (-1, 0))
     assert again.frame.equals(flexible.frame)
     assert again.flexible(0.3).frame.equals(flexible.flexible(0.3).frame)  # the quantiles are in the file
 

@@ -110,7 +110,7 @@ def test_ties_that_the_cap_drops_are_listed() -> None:
 AGAIN = "`fewest explain DATA --model FILE --references FILE --alternatives 1000 --out RUN`"
 REFUSED: dict[str, tuple[dict[str, Any], str, str]] = {
     "not explained": (
-        {"status": fw.Status.BUDGET}, "the case is BUDGET, not EXPLAINED", "choose a case that is EXPLAINED"
+        {"status": fw.Status.BUDGET}, "the case is stopped early, not explained", "choose a case that is explained"
     ),
     "not verified": ({"proof": replace(answer().proof, verified=False)}, "was not re-checked on the model", AGAIN),
     "not proved": ({"proof": replace(answer().proof, minimal=False)}, "not proved to be the smallest", AGAIN),
@@ -237,7 +237,7 @@ def test_the_command_writes_the_same_letter_from_a_run_folder(run: Path) -> None
 
 
 def test_the_command_refuses_what_the_function_refuses(run: Path) -> None:
-    with pytest.raises(LetterError, match="ALREADY_NEGATIVE"):
+    with pytest.raises(LetterError, match="the case is accepted"):
         call(run, "--row", "1")
     with pytest.raises(LetterError, match='"late" is protected'):
         call(run, "--row", "0", "--protected", "late")
@@ -253,7 +253,7 @@ def test_the_command_weighs_reasons_with_a_model(run: Path) -> None:
 
     joblib.dump(Linear(), run / "model.joblib")
     said = call(run, "--row", "0", "--model", str(run / "model.joblib"), "--allow-pickle")
-    assert "Principal reasons, the weightiest first:" in said
+    assert "Principal reasons, most important first:" in said
     assert "the weightiest first" not in call(run, "--row", "0")
 
 

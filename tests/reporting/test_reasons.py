@@ -13,7 +13,7 @@ import pytest
 
 import fewest as fw
 from fewest.errors import DataError, UsageError
-from fewest.reporting import Code, Codes, Reasons, _effects, reasons
+from fewest.reporting import Code, Codes, Reasons, _reasons, reasons
 from fewest.results.explanations import Explanations
 
 ASKED = 500
@@ -104,7 +104,7 @@ def test_weighing_one_set_alone_is_caught(monkeypatch: pytest.MonkeyPatch) -> No
         many = len(out[0].alternatives) > 1
         wrong.append(many and {r.feature for r in alone.given + alone.left_out} != set(brute(seed)))
     assert any(wrong)
-    monkeypatch.setattr(_effects, "_shares", lambda score: np.full(len(score) - 1, 1.0 / (len(score) - 1)))
+    monkeypatch.setattr(_reasons, "_shares", lambda score: np.full(len(score) - 1, 1.0 / (len(score) - 1)))
     assert any(differences(seed, reasons(explained(seed))[0]) for seed in SEEDS)  # type: ignore[arg-type]
 
 

@@ -1,5 +1,7 @@
 import re
+from dataclasses import replace
 from html.parser import HTMLParser
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -7,8 +9,11 @@ import pytest
 from sklearn.linear_model import LogisticRegression
 
 import fewest as fw
-from fewest.reporting import _page, html
-from fewest.reporting._bars import bars, percent
+from fewest.reporting import html
+from fewest.reporting.page import MAX_BYTES, NOTE
+from fewest.reporting.views import PopulationView
+from fewest.reporting.views._groups import often
+from fewest.results.drawing import Bar, percent
 
 HOSTILE = '<script>alert("x")</script>'
 VOID = {"meta", "br", "img", "link"}
@@ -57,25 +62,25 @@ def test_the_page_stands_alone_and_is_well_formed() -> None:
     assert "<title>A title</title>" in page
     assert "prefers-color-scheme: dark" in page
     assert "@media print" in page
-    assert page.count(_page.NOTE) == 2
-    assert len(page.encode()) < _page.MAX_BYTES
+    assert page.count(NOTE) == 2
+    assert len(page.encode()) < MAX_BYTES
 
 
 def test_the_summary_sentence_counts_refusals_and_single_features() -> None:
     out = explanations()
     against = len(out) - out.counts()["ALREADY_NEGATIVE"]
     share = (out.sev() == 1).sum() / against
-    expected = f"{against:,} of 200 cases were refused; for {percent(share)} one feature turns the decision."
-    assert _page.summary_sentence(out) == expected
-    assert expected in html(out)
-    assert "cases were predicted 1;" in html(out, verb="predicted 1")
+    expected = f"{against:,} of 200 cases were refused; for {percent(share)} one feature changes the outcome."
+    assert PopulationView(out, verb="refused").summary == expected
+    assert expected in html(out, verb="refused")
+    assert "cases were predicted 1;" in html(out)
 
 
 def test_charts_have_a_table_twin_with_the_same_figures() -> None:
     out = explanations()
     page = html(out)
-    svgs = re.findall(r"<svg.*?</svg>", page, flags=re.S)
-    assert len(svgs) == 2
+    svgs = re.findall(r'<figure class="fw fw-chart">.*?<svg(.*?)</svg>', page, flags=re.S)
+    assert len(svgs) == 3
     sizes, counts = np.unique(out.sev(), return_counts=True)
     for size, count in zip(sizes, counts, strict=True):
         assert f">{count} (" in svgs[0]
@@ -102,12 +107,12 @@ def test_hostile_names_values_and_titles_are_escaped() -> None:
 
 def test_ten_cases_are_shown_five_at_random_and_five_hardest() -> None:
     out = explanations(p=6)
-    chosen = _page._examples(out, seed=0)
+    chosen = PopulationView(out).survey.examples()
     rows = [row for row, _ in chosen]
     assert len(set(rows)) == 10
-    assert [why for _, why in chosen] == ["drawn at random"] * 5 + ["largest SEV"] * 5
-    assert chosen == _page._examples(out, seed=0)
-    assert chosen != _page._examples(out, seed=1)
+    assert [why for _, why in chosen] == ["drawn at random"] * 5 + ["most features changed"] * 5
+    assert chosen == PopulationView(out, 0).survey.examples()
+    assert chosen != PopulationView(out, 1).survey.examples()
     sev = out.answers.moved.sum(axis=1)
     rest = [row for row in range(len(out)) if row not in rows]
     assert sev[rows[5:]].min() >= sev[rest].max()
@@ -116,17 +121,37 @@ def test_ten_cases_are_shown_five_at_random_and_five_hardest() -> None:
 
 def test_changed_features_come_first_and_are_marked() -> None:
     out = explanations()
-    row = _page._examples(out, seed=0)[0][0]
-    case = _page._case(out, row, "why", _page.LIMITS[0])
-    changed = [line.feature for line in case.rows if line.changed]
-    assert changed == [change.feature for change in out[row].changes]
-    assert [line.changed for line in case.rows] == sorted((line.changed for line in case.rows), reverse=True)
+    row = PopulationView(out).survey.examples()[0][0]
+    case = PopulationView(out).case(row)
+    changed = [change.feature for change in out[row].changes]
+    assert [line.feature for line in case.rows if line.changed] == changed
+    shown = re.findall(r'<tr class="fw-(changed|same)"><th scope="row">(\w+)', str(case.table()))
+    assert shown[: len(changed)] == [("changed", name) for name in changed]
+    assert {kind for kind, _ in shown[len(changed) :]} == {"same"}
+
+
+def test_a_report_of_a_run_folder_says_what_that_of_the_table_says(tmp_path: Path) -> None:
+    pytest.importorskip("pyarrow")
+    from fewest.runs import Run, explain_files
+
+    random = np.random.default_rng(1)
+    X = pd.DataFrame(random.normal(size=(200, 4)).round(2), columns=list("abcd"))
+    X.to_parquet(tmp_path / "cases.parquet")
+    decision = fw.Decision(lambda rows: rows.to_numpy().sum(axis=1), positive="bad", threshold=0.0)
+    explainer = fw.Explainer(decision, fw.references.supplied(decision, {name: [-0.5] for name in "abcd"}), n_jobs=1)
+    explain_files(explainer, tmp_path / "cases.parquet", tmp_path / "run", n_jobs=1)
+    out = explainer.explain(X)
+    pages = [html(replace(out, notes=()), "A title"), html(Run.open(tmp_path / "run"), "A title")]
+    # Only the folder knows its rules and what it was made of.
+    only = r"<style>.*?</style>|Model: [^<]*|<section>\s*<h2>About this run.*?</section>|<p[^>]*>[^<]*<code>.*?/p>"
+    words = [re.sub(only, "", page.replace("not an answer", "stays bad"), flags=re.S).split() for page in pages]
+    assert words[0] == words[1]
 
 
 def test_a_thousand_features_with_long_names_stay_below_the_limit() -> None:
     names = [f"{'<&>' * 60}{j}" for j in range(300)]
     page = html(explanations(p=300, n=400, names=names))
-    assert len(page.encode()) < _page.MAX_BYTES
+    assert len(page.encode()) < MAX_BYTES
     parse(page)
 
 
@@ -136,7 +161,7 @@ def test_unreachable_cases_are_listed_with_what_is_known() -> None:
     parse(page)
     assert out.counts()["UNREACHABLE"] > 20
     assert "Cases without a proved answer" in page
-    assert f"{out.counts()['UNREACHABLE'] - 20} more are in the table" in page
+    assert f"{out.counts()['UNREACHABLE'] - 20} more are among the answers" in page
     assert "<svg" not in page
 
 
@@ -152,17 +177,15 @@ def test_nobody_refused_is_said_and_not_drawn() -> None:
 def test_sev_plus_speaks_of_values_that_bring_the_decision_about() -> None:
     out = explanations(direction="plus")
     page = html(out)
-    assert "one value alone brings the decision about" in page
+    assert "one value alone is enough for the outcome" in page
     assert "(kept)" in page
     assert "(changed)" not in page
 
 
-def test_a_feature_in_nearly_all_explanations_is_pointed_out() -> None:
-    frequency = bars("f", [("age", 95)], 100)
-    assert _page._often(frequency, 100) == (
-        '"age" is in 95 % of the explanations: they may say little about the single case.'
-    )
-    assert _page._often(bars("f", [("age", 80)], 100), 100) is None
+def test_a_feature_in_most_explanations_is_pointed_out() -> None:
+    bars = [Bar("age", 95, 0.95), Bar("job", 50, 0.5)]
+    warned = '"age" is in 95 % of the explanations: they may say little about the single case.'
+    assert often(bars, 100) == [warned]
 
 
 @pytest.mark.parametrize(("share", "text"), [(1.0, "100 %"), (0.0, "0 %"), (0.996, "99.6 %"), (0.004, "0.4 %")])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -11,8 +12,8 @@ import pandas as pd
 import pytest
 
 import fewest as fw
+from fewest.engine.model_reading import ModelReader, ModelReading
 from fewest.errors import DataError, FewestWarning, MissingExtraError, ModelError, UsageError
-from fewest.runs import batches as batches_module
 from fewest.runs import explain_files
 from fewest.runs.batches import Answering, chunks, explain_batches
 
@@ -115,14 +116,14 @@ def test_the_inside_is_looked_at_once_and_on_the_same_rows_for_any_cut(
     subject: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     seen: list[pd.DataFrame] = []
-    look: Callable[..., Any] = fw.Explainer.look_inside
+    look: Callable[..., Any] = ModelReader.look
 
-    def watched(self: fw.Explainer, cases: Any) -> Any:
-        if self._inside is None:
-            seen.append(self.schema.conform(cases))
+    def watched(self: ModelReader, cases: pd.DataFrame) -> Any:
+        if self.reading is None:
+            seen.append(cases)
         return look(self, cases)
 
-    monkeypatch.setattr(fw.Explainer, "look_inside", watched)
+    monkeypatch.setattr(ModelReader, "look", watched)
     for sizes in ([700], [1, 5], [60]):
         explained(cut(subject.cases[:90], sizes), subject.explainer, chunk_rows=30)
     assert len(seen) == 3
@@ -194,14 +195,14 @@ def test_a_model_that_fails_in_the_middle_is_an_error_with_a_place(how: str) -> 
 
 
 def test_warnings_are_given_once_for_the_head(subject: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    read = fw.explainer.Inside.read
+    read = ModelReading.read
 
     def doubtful(*given: Any) -> Any:
         from dataclasses import replace
 
         return replace(read(*given), doubt="it was looked at and not believed")
 
-    monkeypatch.setattr(fw.explainer.Inside, "read", doubtful)
+    monkeypatch.setattr(ModelReading, "read", doubtful)
     with pytest.warns(FewestWarning, match="not believed") as given:
         explained(cut(subject.cases[:100], [10]), subject.explainer, chunk_rows=10)
     assert len(given) == 1
@@ -218,8 +219,8 @@ def test_calls_that_make_no_sense_are_refused_before_anything_is_read(
         explain_batches(never(), subject.explainer, chunk_rows=0)
     with pytest.raises(UsageError, match="batch 0 is a DataFrame"):
         list(explain_batches([subject.cases], subject.explainer))
-    monkeypatch.setattr(batches_module, "has_arrow", lambda: False)
-    with pytest.raises(MissingExtraError, match=r"fewest\[scale\]"):
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    with pytest.raises(MissingExtraError, match=r"fewest\[runs\]"):
         explain_batches(never(), subject.explainer)
 
 
@@ -250,4 +251,4 @@ def test_chunks_hold_every_row_once_and_in_order() -> None:
 def test_an_answering_explainer_is_another_than_the_one_it_was_made_of(subject: Any) -> None:
     answering = Answering.ready(subject.explainer, subject.cases[:48])
     assert answering.explainer is not subject.explainer
-    assert answering.explainer._inside is not None
+    assert answering.explainer.reader.reading is not None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,6 @@ import pytest
 
 import fewest as fw
 from fewest.errors import DataError, FewestError, MissingExtraError, UsageError
-from fewest.runs import cases as cases_module
 from fewest.runs.cases import Cases, find
 
 SCHEMA = fw.Schema.infer(
@@ -21,22 +21,12 @@ SCHEMA = fw.Schema.infer(
 GOOD = "debt,rate,code,flag\n1,0.5,A07,true\n2,0.25,B10,False\n"
 
 
-@pytest.fixture(params=["arrow", "plain"])
-def parser(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
-    """Both ways to read CSV."""
-    if request.param == "arrow":
-        pytest.importorskip("pyarrow")
-    else:
-        monkeypatch.setattr(cases_module, "has_arrow", lambda: False)
-    return str(request.param)
-
-
 def read(path: Path, schema: fw.Schema = SCHEMA, **more: Any) -> pd.DataFrame:
     cases = Cases(find(path), schema, 2, **more)
     return pd.concat([cases.typed(part) for part in cases.parts()])
 
 
-def test_a_good_table_is_read_by_both_in_the_same_way(parser: str, tmp_path: Path) -> None:
+def test_a_good_table_is_read_as_it_is(tmp_path: Path) -> None:
     path = tmp_path / "cases.csv"
     path.write_text("\ufeffflag,extra,code,rate,debt\n" + "1,x,A07,0.1,1\n" + "\n" + '0,"y\nz","B10",1e-3,3.0\n')
     frame = read(path)
@@ -50,7 +40,7 @@ def test_a_good_table_is_read_by_both_in_the_same_way(parser: str, tmp_path: Pat
     pd.testing.assert_frame_equal(read(packed), frame)
 
 
-def test_missing_values_are_missing_in_both(parser: str, tmp_path: Path) -> None:
+def test_missing_values_are_missing(tmp_path: Path) -> None:
     path = tmp_path / "cases.csv"
     path.write_text("debt,rate,code,flag\nNA,,null,true\n2,nan,n/a,false\n3,0.123456789012345678,A07,true\n")
     frame = read(path)
@@ -80,7 +70,7 @@ BAD = {
 
 
 @pytest.mark.parametrize("name", BAD)
-def test_bad_csv_is_named(parser: str, name: str, tmp_path: Path) -> None:
+def test_bad_csv_is_named(name: str, tmp_path: Path) -> None:
     data, said = BAD[name]
     path = tmp_path / "cases.csv"
     path.write_bytes(data)
@@ -88,30 +78,30 @@ def test_bad_csv_is_named(parser: str, name: str, tmp_path: Path) -> None:
         read(path)
 
 
-def test_the_good_table_raises_nothing(parser: str, tmp_path: Path) -> None:
+def test_the_good_table_raises_nothing(tmp_path: Path) -> None:
     """Negative control of the table above."""
     (tmp_path / "cases.csv").write_text(GOOD)
     assert len(read(tmp_path / "cases.csv")) == 2
 
 
-def test_a_header_alone_has_no_rows(parser: str, tmp_path: Path) -> None:
+def test_a_header_alone_has_no_rows(tmp_path: Path) -> None:
     (tmp_path / "cases.csv").write_text("debt,rate,code,flag\n")
     with pytest.raises(DataError, match="has no rows"):
         Cases(find(tmp_path / "cases.csv"), SCHEMA).head(5)
 
 
-def test_an_error_names_the_row_of_the_data_even_in_a_later_part(parser: str, tmp_path: Path) -> None:
+def test_an_error_names_the_row_of_the_data_even_in_a_later_part(tmp_path: Path) -> None:
     (tmp_path / "cases.csv").write_text(GOOD + "1,0.5,A07,true\n" * 3 + "1,0.5,Z99,true\n")
     with pytest.raises(DataError, match=r"rows 4 to 5 of the data: .*index 5\).*Z99"):
         read(tmp_path / "cases.csv")
 
 
-def test_unseen_levels_can_be_left_to_the_model(parser: str, tmp_path: Path) -> None:
+def test_unseen_levels_can_be_left_to_the_model(tmp_path: Path) -> None:
     (tmp_path / "cases.csv").write_text(GOOD + "1,0.5,Z99,true\n")
     assert read(tmp_path / "cases.csv", unseen="allow")["code"].iloc[2] == "Z99"
 
 
-def test_dates_that_are_none_are_named(parser: str, tmp_path: Path) -> None:
+def test_dates_that_are_none_are_named(tmp_path: Path) -> None:
     schema = fw.Schema.infer(pd.DataFrame({"day": pd.to_datetime(["2026-01-01", "2026-02-01"])}))
     path = tmp_path / "cases.csv"
     path.write_text("day\n2026-01-05\n2026-01-06\n")
@@ -178,7 +168,7 @@ def test_files_and_folders_that_are_not_there_are_named(tmp_path: Path) -> None:
 def test_parquet_without_pyarrow_says_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "cases.parquet"
     path.write_bytes(b"x")
-    monkeypatch.setattr(cases_module, "has_arrow", lambda: False)
-    with pytest.raises(MissingExtraError, match=r"fewest\[scale\]"):
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    with pytest.raises(MissingExtraError, match=r"fewest\[runs\]"):
         read(path)
     assert issubclass(MissingExtraError, FewestError)

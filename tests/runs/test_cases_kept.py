@@ -25,8 +25,8 @@ from fewest.datasets import load
 from fewest.errors import DataError
 from fewest.results.explanation import Explanation, Status
 from fewest.runs import Run, explain_files, verify
-from fewest.runs.kept_cases import read_cases, write_cases
-from fewest.runs.run import MANIFEST, canonical, sealed
+from fewest.runs.parts import read_cases, write_cases
+from fewest.runs.run_files import MANIFEST, canonical, sealed
 from fewest.runs.storage import digest
 
 CASES = 100
@@ -157,11 +157,10 @@ def test_narrow_numbers_come_back_as_people_wrote_them(tmp_path: Path) -> None:
     compare(fw.Explainer(decision, fw.references.supplied(decision, X.iloc[[3]] * 0 - 1, X=X)), X, tmp_path)
 
 
-@pytest.mark.parametrize("kind", ["parquet", "jsonl"])
-def test_kept_cases_are_the_cases(everything: Any, kind: str, tmp_path: Path) -> None:
+def test_kept_cases_are_the_cases(everything: Any, tmp_path: Path) -> None:
     explainer, X = everything
     frame = explainer.schema.conform(X)
-    ending, data = write_cases(explainer.schema, frame, kind)
+    ending, data = write_cases(explainer.schema, frame)
     (tmp_path / ending).write_bytes(data)
     pd.testing.assert_frame_equal(read_cases(tmp_path / ending, explainer.schema), frame)
     one = read_cases(tmp_path / ending, explainer.schema, ["job"])
@@ -171,7 +170,7 @@ def test_kept_cases_are_the_cases(everything: Any, kind: str, tmp_path: Path) ->
 def test_levels_of_several_types_are_kept_as_lines(tmp_path: Path) -> None:
     X = pd.DataFrame({"{a} \u2028": [1, "one", None, 2.5]}, dtype=object)
     schema = fw.Schema.infer(X)
-    ending, data = write_cases(schema, X, "parquet")
+    ending, data = write_cases(schema, X)
     assert ending == "cases.jsonl"
     (tmp_path / ending).write_bytes(data)
     back = read_cases(tmp_path / ending, schema)
@@ -204,7 +203,7 @@ def test_a_rotten_file_of_cases_is_written_again(subject: Any, held: Path, finge
     def stop(*_: Any) -> None:
         raise StopError
 
-    choices = {"jobs": 1, "part_rows": 300, "title": "A title"}
+    choices = {"n_jobs": 1, "part_rows": 300, "title": "A title"}
     with pytest.raises(StopError):
         explain_files(subject.explainer, subject.parquet, tmp_path / "run", progress=stop, **choices)
     (tmp_path / "run" / "part-00000.cases.parquet").write_bytes(b"rotten")

@@ -40,7 +40,7 @@ class Refuses:
 
 
 def start(subject: Any, folder: Path, **more: Any) -> Run:
-    return explain_files(subject.explainer, subject.parquet, folder, **{"jobs": 1, **PARTS, **more})
+    return explain_files(subject.explainer, subject.parquet, folder, **{"n_jobs": 1, **PARTS, **more})
 
 
 @pytest.fixture(scope="module")
@@ -50,7 +50,7 @@ def whole(subject: Any, fingerprint: Any, tmp_path_factory: pytest.TempPathFacto
 
 
 @pytest.mark.parametrize(
-    "more", [{"chunk_rows": 7}, {"chunk_rows": 100_000}, {"jobs": 2}, {"jobs": 2, "chunk_rows": 33}]
+    "more", [{"chunk_rows": 7}, {"chunk_rows": 100_000}, {"n_jobs": 2}, {"n_jobs": 2, "chunk_rows": 33}]
 )
 def test_chunks_and_jobs_leave_no_trace(subject: Any, whole: Any, fingerprint: Any, more: Any, tmp_path: Path) -> None:
     assert fingerprint(start(subject, tmp_path / "run", **more).path) == whole
@@ -278,7 +278,7 @@ def test_a_journal_that_cannot_be_read_is_named(subject: Any, tmp_path: Path) ->
 
 
 def test_counts_of_nothing_are_refused(subject: Any, tmp_path: Path) -> None:
-    for name in ("jobs", "chunk_rows", "part_rows"):
+    for name in ("n_jobs", "chunk_rows", "part_rows"):
         with pytest.raises(UsageError, match=name):
             start(subject, tmp_path / "run", **{name: 0})
 

@@ -11,10 +11,9 @@ import pandas as pd
 import pytest
 
 from fewest.runs import Run, explain_files
-from fewest.runs.cells import moved_cells, numbers
+from fewest.runs.parts import as_arrow, as_parquet, certificates, read_answers
 from fewest.runs.row_hashes import row_hashes
-from fewest.runs.run import read_part
-from fewest.runs.tables import Answered, as_lines, as_parquet, certificates
+from fewest.tables.json_cells import moved_cells, numbers
 
 
 @pytest.mark.parametrize("direction", ["minus", "plus"])
@@ -22,11 +21,11 @@ def test_every_cell_is_the_one_that_explanations_show(everything: Any, direction
     explainer, X = everything
     out = explainer.with_(direction=direction).explain(X, alternatives=4)
     assert out.counts()["EXPLAINED"] > 20
-    answered = Answered.read(out, first=0)
+    answered = out.answered(0, row_hashes(out.schema, out.frame))
     records = json.loads(out.to_json())["answers"]
-    for name, data in (("a.parquet", as_parquet(answered)), ("a.jsonl", as_lines(answered))):
-        (tmp_path / name).write_bytes(data)
-        shown = read_part(tmp_path / name)
+    (tmp_path / "a.parquet").write_bytes(as_parquet(as_arrow(answered)))
+    (in_memory,) = out.tables()
+    for shown in (read_answers(tmp_path / "a.parquet"), in_memory):
         for record, row in zip(records, shown.to_dict("records"), strict=True):
             assert [row["row"], row["status"], row["reference"]] == [
                 record["row"],
@@ -39,7 +38,7 @@ def test_every_cell_is_the_one_that_explanations_show(everything: Any, direction
                 for f, a, b in zip(row["features"], row["from"], row["to"], strict=True)
             ]
             assert told == record["changes"]
-            assert [list(names) for names in row["alternatives"]] == record["alternatives"]
+            assert row["alternatives"] == record["alternatives"]
             for figure in ("score", "score_after", "margin", "l_inf", "cost", "log_density"):
                 value = row[figure]
                 assert (None if np.isnan(value) else value) == record[figure], figure
@@ -52,7 +51,10 @@ def test_every_cell_is_the_one_that_explanations_show(everything: Any, direction
 def test_certificates_say_in_one_line_what_is_claimed(everything: Any) -> None:
     explainer, X = everything
     out = explainer.explain(X)
-    lines = [json.loads(line) for line in certificates(Answered.read(out, first=1000)).decode().splitlines()]
+    lines = [
+        json.loads(line)
+        for line in certificates(out.answered(1000, row_hashes(out.schema, out.frame))).decode().splitlines()
+    ]
     assert [line["row"] for line in lines] == list(range(1000, 1240))
     for line, answer in zip(lines, out, strict=True):
         assert line["set"] == [change.feature for change in answer.changes]

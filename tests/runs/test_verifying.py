@@ -14,7 +14,7 @@ import pytest
 
 import fewest as fw
 from fewest.runs import explain_files, verify
-from fewest.runs.run import MANIFEST, sealed
+from fewest.runs.run_files import MANIFEST, sealed
 from fewest.runs.storage import digest
 from fewest.runs.verification.minimality import ClaimCubes, refute
 from fewest.runs.verification.model_scores import Scorer
@@ -363,7 +363,8 @@ def test_a_reference_that_was_moved_under_the_seal_is_found(subject: Any, copy: 
 
 
 def test_longer_proofs_are_drawn_by_the_seed(subject: Any, written: Path) -> None:
-    reports = [verify(written, subject.csv, subject.decision, cheap=0, sample=9, seed=seed) for seed in (0, 0, 1)]
+    options: dict[str, Any] = {"cheap": 0, "sample": 9}
+    reports = [verify(written, subject.csv, subject.decision, random_state=seed, **options) for seed in (0, 0, 1)]
     assert all(report.ok for report in reports)
     assert 9 <= reports[0].sampled <= 12
     assert reports[0].rescored == reports[1].rescored

@@ -1,4 +1,4 @@
-"""Where pyarrow is not installed, CSV goes in and JSON lines come out, with the same answers."""
+"""Where pyarrow is not installed, one line says what to install; folders of JSON lines are still read."""
 
 from __future__ import annotations
 
@@ -8,44 +8,52 @@ from pathlib import Path
 from typing import Any
 
 import joblib
-import pandas as pd
 
-from fewest.runs import Run, explain_files, verify
+from fewest.runs import Run
 
-SCRIPT = """
+OLD = Path(__file__).parent / "views" / "run-format-1"
+BLOCKED = """
 import sys
 class Blocker:
     def find_spec(self, name, path=None, target=None):
         if name.split(".")[0] == "pyarrow":
             raise ImportError(f"No module named {name!r}")
 sys.meta_path.insert(0, Blocker())
+"""
+EXPLAIN = """
 import joblib
 import fewest as fw
-from fewest.runs import explain_files, verify
+from fewest.errors import FewestError
+from fewest.runs import explain_files
 decision = fw.Decision(joblib.load(sys.argv[1]), positive="bad")
 explainer = fw.Explainer(decision, fw.references.load(sys.argv[2], decision))
-run = explain_files(explainer, sys.argv[3], sys.argv[4], n_jobs=1, part_rows=300, alternatives=2)
-report = verify(run.path, sys.argv[3], decision)
-print(report.ok, run.manifest["settings"]["parts"])
+try:
+    explain_files(explainer, sys.argv[3], sys.argv[4], n_jobs=1)
+except FewestError as error:
+    print(type(error).__name__, "|", error.message, "|", error.do)
+"""
+READ = """
+from fewest.runs import Run
+print(Run.open(sys.argv[1]).explanation(1))
 """
 
 
-def test_answers_are_the_same_without_pyarrow(subject: Any, tmp_path: Path) -> None:
+def without_arrow(script: str, *arguments: Any) -> str:
+    done = subprocess.run(
+        [sys.executable, "-c", BLOCKED + script, *map(str, arguments)], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout.strip()
+
+
+def test_explaining_files_without_pyarrow_says_what_to_install(subject: Any, tmp_path: Path) -> None:
     model, references = tmp_path / "model.joblib", tmp_path / "references.json"
     joblib.dump(subject.decision.model, model)
     subject.explainer.references.save(references)
-    done = subprocess.run(
-        [sys.executable, "-c", SCRIPT, *map(str, (model, references, subject.csv, tmp_path / "plain"))],
-        capture_output=True, text=True, check=False,
-    )  # fmt: skip
-    assert done.stdout.split() == ["True", "jsonl"], done.stderr
-    assert sorted(file.name for file in (tmp_path / "plain").glob("part-00000*")) == [
-        "part-00000.cases.jsonl", "part-00000.certificates.jsonl", "part-00000.jsonl"]  # fmt: skip
-    arrow = explain_files(subject.explainer, subject.csv, tmp_path / "arrow", n_jobs=1, part_rows=300, alternatives=2)
-    for name in ("part-00000.certificates.jsonl", "part-00002.certificates.jsonl"):
-        assert (arrow.path / name).read_bytes() == (tmp_path / "plain" / name).read_bytes()
-    pd.testing.assert_frame_equal(Run.open(tmp_path / "plain").table(), arrow.table(), check_dtype=False)
-    assert verify(tmp_path / "plain", subject.csv, subject.decision).ok
-    plain = Run.open(tmp_path / "plain")
-    for row in (0, 299, 300, 699):
-        assert plain.explanation(row) == arrow.explanation(row)
+    said = without_arrow(EXPLAIN, model, references, subject.csv, tmp_path / "run")
+    assert said == 'MissingExtraError | writing a run folder needs pyarrow | pip install "fewest[runs]"'
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_folder_of_json_lines_is_read_without_pyarrow() -> None:
+    assert without_arrow(READ, OLD) == str(Run.open(OLD).explanation(1))

@@ -100,7 +100,7 @@ def of_sentence(text: str, schema: Schema) -> list[Change]:
 def of_letter(text: str, schema: Schema) -> list[Change]:
     """The changes a letter names, from its text."""
     lines = text.split("\n")
-    first = next(k for k, line in enumerate(lines) if line.startswith("What would have turned the decision")) + 1
+    first = next(k for k, line in enumerate(lines) if line.startswith("What would have changed the outcome")) + 1
     last = next(k for k in range(first, len(lines)) if not lines[k].startswith("  "))
     return [_line(line.strip(), schema) for line in lines[first:last]]
 

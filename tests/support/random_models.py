@@ -194,10 +194,10 @@ def random_constraints(random: np.random.Generator, schema: fw.Schema) -> fw.Con
     return fw.Constraints(*chosen)
 
 
-def random_explainer(random: np.random.Generator, setting: Setting) -> fw.Explainer:
+def random_explainer(random: np.random.Generator, setting: Setting, **more: Any) -> fw.Explainer:
     """An explainer with or without constraints, weights, and in either direction."""
     schema = setting.references.schema
-    options: dict[str, Any] = {"n_jobs": 1}
+    options: dict[str, Any] = {"n_jobs": 1, **more}
     if random.random() < 0.5:
         options["constraints"] = random_constraints(random, schema)
     if random.random() < 0.25:

@@ -19,11 +19,11 @@ KEY = "a-key-for-tests"
 RUN = """
 import json, sys
 from pathlib import Path
-from fewest.apps.serving import Settings, serve
+from fewest.apps.serving import ServiceSettings, serve
 given = json.loads(sys.argv[1])
 models = [Path(path) for path in given.pop("models")]
 keys = given.pop("keys", None)
-sys.exit(serve(models, Settings(port=0, keys=Path(keys) if keys else None, **given)))
+sys.exit(serve(models, ServiceSettings(port=0, keys=Path(keys) if keys else None, **given)))
 """
 
 

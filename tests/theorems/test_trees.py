@@ -9,8 +9,7 @@ from random_trees import random_rows, random_schema, random_tree, sev_by_enumera
 
 import fewest as fw
 from fewest.models.trees import Leaf, Reach, Split, Tree, boxes, collapse
-from fewest.models.trees.leaf_boxes import Interval
-from fewest.models.trees.values import nearest_inside
+from fewest.models.trees.leaf_boxes import Interval, nearest_inside
 from fewest.tables.schema import Schema
 
 TREES = 1500

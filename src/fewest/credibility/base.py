@@ -12,14 +12,11 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
 from fewest.errors import DataError, check_number
+from fewest.tables.arrays import Bools, Floats, Ints32
 from fewest.tables.schema import Schema
-
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int32]
 
 
 class Density(Protocol):
@@ -35,7 +32,7 @@ class PointDensity(Density, Protocol):
     """One that is defined on points whose coordinates belong to single features: vertices need no raw rows."""
 
     @property
-    def feature_of(self) -> Ints:
+    def feature_of(self) -> Ints32:
         """Feature of each coordinate."""
         ...
 
@@ -122,7 +119,7 @@ class Credibility:
         """Log-density of each row of a table, (n,); the same bits for a row alone and in any batch."""
         return np.asarray(self.density.log_density(self.schema.conform(X, unseen="allow")), dtype=np.float64)
 
-    def credible(self, X: Any) -> npt.NDArray[np.bool_]:
+    def credible(self, X: Any) -> Bools:
         """Which rows are at or above the floor, (n,)."""
         return np.asarray(self.log_density(X) >= self.floor)
 

@@ -7,17 +7,14 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
 from fewest.credibility.base import Credibility, check_quantile
 from fewest.decision import Decision
 from fewest.models.trees import Tree, read
 from fewest.references.training_rows import TrainingRows
+from fewest.tables.arrays import Floats, Ints32
 from fewest.tables.schema import Schema
-
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int32]
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,7 +32,7 @@ class LeafDensity:
     of_node: Floats
 
     @property
-    def feature_of(self) -> Ints:
+    def feature_of(self) -> Ints32:
         """Feature of each coordinate: a point is a row of the tree's codes."""
         return np.arange(len(self.tree.schema), dtype=np.int32)
 

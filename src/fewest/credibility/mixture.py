@@ -7,19 +7,16 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
-import numpy.typing as npt
-import pandas as pd
 
-from fewest.credibility._points import Points
 from fewest.credibility.base import Credibility, check_quantile
+from fewest.credibility.points import OnPoints, Points, sample
 from fewest.decision import Decision
 from fewest.engine.search.floor import Mixture
 from fewest.errors import DataError, UsageError, check_count, check_number, check_word
 from fewest.references.training_rows import TrainingRows
+from fewest.tables.arrays import Floats
 from fewest.tables.schema import Schema
 
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int32]
 Covariance = Literal["full", "tied", "diag", "spherical"]
 
 SANE, PAPER = 0.05, 1e-6
@@ -28,36 +25,16 @@ CHOOSE_ROWS = 4_000
 
 
 @dataclass(frozen=True, eq=False)
-class GaussianDensity:
-    """The mixture on the points of raw rows.
+class GaussianDensity(OnPoints):
+    """The mixture on the points of raw rows."""
 
-    Attributes
-    ----------
-    encoder : Points
-    mixture : Mixture
-    """
-
-    encoder: Points
     mixture: Mixture
-
-    @property
-    def feature_of(self) -> Ints:
-        """Feature of each coordinate."""
-        return self.encoder.feature_of
-
-    def points(self, frame: pd.DataFrame) -> Floats:
-        """Points of raw rows, (n, e)."""
-        return self.encoder.points(frame)
 
     def at(self, points: Floats) -> Floats:
         """Log-density of points (n, e) -> (n,), each by itself."""
-        from fewest.engine.search._gaussians import log_densities
+        from fewest.credibility._log_densities import log_densities
 
         return np.asarray(log_densities(np.ascontiguousarray(points), *self.mixture))
-
-    def log_density(self, frame: pd.DataFrame) -> Floats:
-        """Of each row, (n,)."""
-        return self.at(self.points(frame))
 
 
 def mixture(
@@ -112,6 +89,7 @@ def mixture(
 
     Examples
     --------
+    >>> import pandas as pd
     >>> from sklearn.linear_model import LogisticRegression
     >>> X = pd.DataFrame({"debt": [1, 2, 3, 8, 9], "age": [30, 40, 50, 30, 50]}); y = [0, 0, 0, 1, 1]
     >>> dense = mixture(Decision(LogisticRegression().fit(X, y)), X, y, n_components=1, quantile=0.5)
@@ -125,12 +103,12 @@ def mixture(
     rows = training.accepted
     encoder = Points.fit(training.schema, rows)
     points = encoder.points(rows)
-    sample = _sample(points, max_rows, random_state)
+    fitted = sample(points, max_rows, random_state)
     added = regularization if regularization is not None else PAPER if paper else SANE
-    count = n_components or _best_count(sample, covariance, added, random_state)
-    if count > len(sample):
-        raise DataError(f"there are {len(sample)} accepted cases but n_components is {count}", do="use fewer")
-    density = GaussianDensity(encoder, as_mixture(_fit(sample, count, covariance, added, random_state)))
+    count = n_components or _best_count(fitted, covariance, added, random_state)
+    if count > len(fitted):
+        raise DataError(f"there are {len(fitted)} accepted cases but n_components is {count}", do="use fewer")
+    density = GaussianDensity(encoder, as_mixture(_fit(fitted, count, covariance, added, random_state)))
     provenance = {
         "kind": "mixture", "rows": len(rows), "n_components": count, "covariance": covariance,
         "regularization": added, "paper": paper, "random_state": random_state,
@@ -150,13 +128,6 @@ def _check(n_components: int | None, paper: bool, covariance: str, regularizatio
         raise UsageError("the paper's mixture has full covariances", do='leave covariance at "full"')
 
 
-def _sample(points: Floats, most: int, random_state: int) -> Floats:
-    if len(points) <= most:
-        return points
-    chosen = np.random.default_rng(random_state).choice(len(points), most, replace=False)
-    return points[np.sort(chosen)]
-
-
 def _fit(points: Floats, count: int, covariance: str, added: float, random_state: int) -> Any:
     """A fitted scikit-learn mixture."""
     import warnings
@@ -173,7 +144,7 @@ def _fit(points: Floats, count: int, covariance: str, added: float, random_state
 
 def _best_count(points: Floats, covariance: str, added: float, random_state: int) -> int:
     """Components with the lowest BIC; two rises in a row end the trials."""
-    points = _sample(points, CHOOSE_ROWS, random_state)
+    points = sample(points, CHOOSE_ROWS, random_state)
     best, least, rises = 1, np.inf, 0
     for count in range(1, min(MOST_COMPONENTS, len(points)) + 1):
         bic = float(_fit(points, count, covariance, added, random_state).bic(points))

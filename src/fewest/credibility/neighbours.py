@@ -7,34 +7,22 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
-import pandas as pd
 
-from fewest.credibility._points import Points
 from fewest.credibility.base import Credibility, check_quantile
+from fewest.credibility.points import OnPoints, Points, sample
 from fewest.decision import Decision
 from fewest.errors import DataError, check_count
 from fewest.references.training_rows import TrainingRows
+from fewest.tables.arrays import Floats
 from fewest.tables.schema import Schema
-
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int32]
 
 NEAREST = 1e-9  # distances below this count as this: where k cases are equal the density is high, not infinite
 
 
 @dataclass(frozen=True, eq=False)
-class NeighbourDensity:
-    """Minus the logarithm of the distance to the k-th nearest accepted case.
+class NeighbourDensity(OnPoints):
+    """Minus the logarithm of the distance to the k-th nearest accepted case."""
 
-    Attributes
-    ----------
-    encoder : Points
-    accepted : (n, e) float64
-    k : int
-    """
-
-    encoder: Points
     accepted: Floats
     k: int
     _tree: Any = field(init=False, repr=False)
@@ -44,22 +32,9 @@ class NeighbourDensity:
 
         object.__setattr__(self, "_tree", cKDTree(self.accepted))
 
-    @property
-    def feature_of(self) -> Ints:
-        """Feature of each coordinate."""
-        return self.encoder.feature_of
-
-    def points(self, frame: pd.DataFrame) -> Floats:
-        """Points of raw rows, (n, e)."""
-        return self.encoder.points(frame)
-
     def at(self, points: Floats) -> Floats:
         """Log-density of points (n, e) -> (n,), each by itself."""
         return self._of_distance(self.k, points)
-
-    def log_density(self, frame: pd.DataFrame) -> Floats:
-        """Of each row, (n,)."""
-        return self.at(self.points(frame))
 
     def of_accepted(self) -> Floats:
         """Of the accepted cases themselves, each without itself as a neighbour."""
@@ -111,6 +86,7 @@ def neighbours(
 
     Examples
     --------
+    >>> import pandas as pd
     >>> from sklearn.linear_model import LogisticRegression
     >>> X = pd.DataFrame({"debt": [1, 2, 3, 8, 9], "age": [30, 40, 50, 30, 50]}); y = [0, 0, 0, 1, 1]
     >>> near = neighbours(Decision(LogisticRegression().fit(X, y)), X, y, k=1)
@@ -123,10 +99,7 @@ def neighbours(
     training = TrainingRows.read(decision, X, y, schema, groups)
     rows = training.accepted
     encoder = Points.fit(training.schema, rows)
-    points = encoder.points(rows)
-    if len(points) > max_rows:
-        chosen = np.random.default_rng(random_state).choice(len(points), max_rows, replace=False)
-        points = points[np.sort(chosen)]
+    points = sample(encoder.points(rows), max_rows, random_state)
     if k >= len(points):
         raise DataError(f"there are {len(points)} accepted cases but k is {k}", do=f"use at most {len(points) - 1}")
     density = NeighbourDensity(encoder, points, int(k))

@@ -7,16 +7,15 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
 from fewest.credibility.base import Credibility, check_quantile
 from fewest.decision import Decision
 from fewest.errors import DataError, UsageError
 from fewest.references.training_rows import TrainingRows
+from fewest.tables.arrays import Floats
 from fewest.tables.schema import Schema
 
-Floats = npt.NDArray[np.float64]
 DECIMALS = 9  # rounding takes away what the rows beside a row may change in the last bits
 SAMPLE = 8
 
@@ -70,12 +69,12 @@ def supplied(
     >>> from sklearn.linear_model import LogisticRegression
     >>> X = pd.DataFrame({"debt": [1, 2, 3, 8, 9], "age": [30, 40, 50, 30, 50]}); y = [0, 0, 0, 1, 1]
     >>> decision = Decision(LogisticRegression().fit(X, y))
-    >>> supplied(decision, X, y, lambda rows: -abs(rows["age"] - 40.0), quantile=0.5).quantile
+    >>> supplied(decision, X, y, lambda rows: -abs(rows["age"] - 40.0), quantile=0.5).floor
     -10.0
     """
     check_quantile(quantile)
     if not callable(density):
-        raise UsageError(f"{density!r} is no function", do="pass a function from a table to log-densities")
+        raise UsageError(f"{density!r} is not a function", do="pass a function from a table to log-densities")
     training = TrainingRows.read(decision, X, y, schema, groups)
     rows = training.accepted
     called = CalledDensity(density)

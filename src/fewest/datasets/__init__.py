@@ -5,9 +5,7 @@ FEWEST_DATA); `catalogue` says which are here and where to get the others.
 German Credit: UCI Statlog (German Credit Data), donated by H. Hofmann, CC BY 4.0.
 """
 
-from fewest.datasets._books import Book, book
-from fewest.datasets._catalogue import ListedDataset, catalogue
-from fewest.datasets._dataset import Dataset
-from fewest.datasets._load import load, names
+from fewest.datasets._books import Book, Dataset, book
+from fewest.datasets._load import ListedDataset, catalogue, load, names
 
 __all__ = ["Book", "Dataset", "ListedDataset", "book", "catalogue", "load", "names"]

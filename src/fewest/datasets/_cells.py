@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from fewest.datasets._books import Book, owner
+from fewest.datasets._books import Book, is_text, owner
 from fewest.errors import DataError
 
 GZIP = b"\x1f\x8b"
@@ -46,17 +46,7 @@ def read_bytes(file: Path, book: Book) -> Read:
 
 
 def read_cells(content: bytes, file: str, separator: str = ",", names: Sequence[str] | None = None) -> pd.DataFrame:
-    """All cells of a delimited file as text, blanks around them removed.
-
-    Parameters
-    ----------
-    content : bytes
-    file : str
-        Its name, for errors.
-    separator : str
-    names : sequence of str, optional
-        Names of the columns of a file without a heading.
-    """
+    """All cells of a delimited file as text, blanks around them removed; ``names`` are for a file without a heading."""
     do = "get the whole file again"
     try:
         text = content.decode("utf-8-sig")
@@ -132,12 +122,6 @@ def outcomes(
     """1 where a cell says so and 0 where it says the opposite; an error where it says neither."""
     _refuse(~cells.isin([*positive, *negative]), cells, file, f"is none of {', '.join((*positive, *negative))}")
     return np.asarray(cells.isin(positive), dtype=np.int64)
-
-
-def is_text(entry: Mapping[str, Any]) -> bool:
-    """Whether a codebook entry is a column of text; codes without listed levels, such as ICD-9's, are text."""
-    levels = entry.get("levels")
-    return isinstance(levels[0], str) if levels else entry["type"] == "categorical"
 
 
 def digest(X: pd.DataFrame, y: npt.NDArray[np.int64]) -> str:

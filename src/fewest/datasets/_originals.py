@@ -12,9 +12,8 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from fewest.datasets._books import Book
+from fewest.datasets._books import Book, Dataset, dataset
 from fewest.datasets._cells import digest, outcomes, read_bytes, read_cells, refuse_missing, typed
-from fewest.datasets._dataset import Dataset, dataset
 from fewest.errors import DataError, FewestWarning
 
 Prepare = Callable[[pd.DataFrame], pd.DataFrame]
@@ -40,25 +39,9 @@ def _complete(cells: pd.DataFrame) -> pd.DataFrame:
 class Steps:
     """How one original is read.
 
-    Attributes
-    ----------
-    label : str
-        Column of the outcome; the last one of a file without a heading.
-    positive, negative : tuple of str
-        What it says.
-    heading : bool
-        Whether the file has one.
-    separator : str
-    missing : tuple of str
-        Texts that stand for an empty cell.
-    also : tuple of str
-        Columns needed beside the features and the label.
-    prepare : callable
-        What happens to the columns needed before they are typed.
-    any_case : bool
-        Whether letter case of column names is ignored.
-    hint : str
-        What to do when columns are missing.
+    ``label`` is the column of the outcome, the last one of a file without a heading, and ``positive`` and ``negative``
+    what it says; ``missing`` are texts that stand for an empty cell, ``also`` columns needed beside features and label,
+    to which ``prepare`` happens before they are typed; ``hint`` says what to do when columns are missing.
     """
 
     label: str
@@ -100,16 +83,7 @@ def load_original(book: Book, file: Path) -> Dataset:
 
 
 def decode(book: Book, content: bytes, file: str) -> tuple[pd.DataFrame, npt.NDArray[np.int64]]:
-    """The table an original holds, after the steps.
-
-    Parameters
-    ----------
-    book : Book
-    content : bytes
-        Of the original, unpacked.
-    file : str
-        Its name, for errors.
-    """
+    """The table that the bytes of an original hold, after the steps; the name of the file is for errors."""
     steps = STEPS[book.name]
     sources = {
         entry.get("source_name", entry["name"]): entry["name"] for entry in book.columns if not entry.get("made")
@@ -134,7 +108,7 @@ def decode(book: Book, content: bytes, file: str) -> tuple[pd.DataFrame, npt.NDA
 
 
 def _labels(cells: pd.Series[Any], codes: dict[str, str]) -> pd.Series[Any]:
-    """Codes as the labels they stand for; what is no code stays, and is judged with the levels."""
+    """Codes as the labels they stand for; what is not a code stays, and is judged with the levels."""
     return cells.map({cell: codes.get(cell, cell) for cell in cells.unique()}).astype("str")
 
 

@@ -16,6 +16,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from fewest.decision import Decision
+from fewest.tables.arrays import Bools, Ints32
 from fewest.tables.schema import Schema
 
 Sources = list[frozenset[int]]
@@ -75,7 +76,7 @@ class Encoding:
     decision: Decision
     steps: Any
     final: Any
-    feature_of: npt.NDArray[np.int32] | None
+    feature_of: Ints32 | None
     reason: str = ""
 
     @classmethod
@@ -108,9 +109,7 @@ class Encoding:
         except Exception as error:
             raise self.decision.blame(error, frame) from error
 
-    def agrees(
-        self, first: Any, second: Any, mixed: Any, second_of: npt.NDArray[Any], took: npt.NDArray[np.bool_]
-    ) -> bool:
+    def agrees(self, first: Any, second: Any, mixed: Any, second_of: npt.NDArray[Any], took: Bools) -> bool:
         """Whether encoded mixtures are mixtures of encoded rows, column block by column block.
 
         Parameters
@@ -137,7 +136,7 @@ def cells(model_input: Any) -> npt.NDArray[Any]:
     return np.asarray(model_input)
 
 
-def equal_cells(a: npt.NDArray[Any], b: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
+def equal_cells(a: npt.NDArray[Any], b: npt.NDArray[Any]) -> Bools:
     """Cell by cell equality with missing equal to missing."""
     if a.dtype == object or b.dtype == object:
         return np.asarray((a == b) | (pd.isna(a) & pd.isna(b)), dtype=bool)
@@ -167,8 +166,9 @@ def split_pipeline(model: Any) -> tuple[Any, Any]:
 
 def _wrapped(model: Any) -> Any:
     """The model inside a wrapper that adds nothing to it; None where it is none."""
-    if type(model).__module__.startswith("fewest.models.training.") and hasattr(model, "pipeline_"):
-        return model.pipeline_
+    decides_by = vars(type(model)).get("decides_by")  # not inherited: sub-classes may do anything
+    if isinstance(decides_by, str) and hasattr(model, decides_by):
+        return getattr(model, decides_by)
     if _known(model) in ("GridSearchCV", "RandomizedSearchCV", "HalvingGridSearchCV", "HalvingRandomSearchCV",
                          "FrozenEstimator"):  # fmt: skip
         return getattr(model, "best_estimator_", None) or model.estimator

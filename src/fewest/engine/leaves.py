@@ -4,36 +4,64 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
 from fewest.credibility import Credibility
-from fewest.decision import Decision
-from fewest.engine.not_credible import floored, show_plain, without_floor
-from fewest.errors import ModelError
+from fewest.credibility.leaf_support import LeafDensity
+from fewest.engine.choices import CODE, Choices, PartWork, floored, show_plain, without_floor
+from fewest.engine.model_reading import SAMPLE
+from fewest.errors import ModelError, UsageError
 from fewest.models.trees import Reach
+from fewest.references import Leaves
 from fewest.results.answers import Answers
-from fewest.results.explanation import STATUSES, Status
+from fewest.results.explanation import Status
+from fewest.tables.arrays import Bools, Floats, Ints, Ints32
 
-Rows = npt.NDArray[np.int64]
-Bools = npt.NDArray[np.bool_]
-Floats = npt.NDArray[np.float64]
-CODE = {status: np.int8(k) for k, status in enumerate(STATUSES)}
+
+class LeafGoals:
+    """The negative leaves of the tree that decides: a case enters the one that needs the fewest changes."""
+
+    def __init__(self, chosen: Choices, references: Leaves) -> None:
+        if chosen.plus:
+            raise UsageError("SEV+ is not defined for the leaves of a tree", do="use references.single with it")
+        self._chosen = chosen
+        self.reach = references.reach(chosen.constraints, chosen.weights)
+        self._offered = self._credible_leaves()
+
+    def _credible_leaves(self) -> Bools | None:
+        """Which of the negative leaves are credible; None where all count."""
+        credibility = self._chosen.credibility
+        if credibility is None:
+            return None
+        density = credibility.density
+        if not isinstance(density, LeafDensity) or density.tree.n_nodes != self.reach.tree.n_nodes:
+            raise UsageError(
+                "the leaves of a tree are boxes, of which a density of points says nothing",
+                do="use credibility.leaf_support of the same decision with references.leaves",
+            )
+        return np.asarray(density.of_node[self.reach.leaf] >= credibility.floor)
+
+    def prepare(self, frame: pd.DataFrame, deadline: float, alternatives: int) -> PartWork:
+        """How parts of this table are answered."""
+        chosen = self._chosen
+        chosen.decision.check(frame.iloc[:SAMPLE])
+        task = LeafTask(chosen, self.reach, deadline, alternatives, chosen.credibility, self._offered)
+        return PartWork(partial(answer, task), len(chosen.references.schema), ("none", "all leaves of the tree"))
 
 
 @dataclass(frozen=True)
 class LeafTask:
     """What is the same for all parts of a table; ``offered`` are the leaves that are credible."""
 
-    decision: Decision
+    chosen: Choices
     reach: Reach
     deadline: float
     alternatives: int
-    n_jobs: int
-    credibility: Credibility | None = None
-    offered: Bools | None = None
+    credibility: Credibility | None
+    offered: Bools | None
 
 
 def answer(task: LeafTask, frame: pd.DataFrame) -> Answers:
@@ -51,7 +79,7 @@ def answer(task: LeafTask, frame: pd.DataFrame) -> Answers:
 def _answer(task: LeafTask, frame: pd.DataFrame) -> Answers:
     """Verified answers, those in leaves that are not offered left out."""
     reach = task.reach
-    verdicts = task.decision.verdicts(frame)
+    verdicts = task.chosen.decision.verdicts(frame)
     answers = Answers.blank(len(frame), len(reach.tree.schema))
     answers.score[:] = verdicts.score
     rows = np.flatnonzero(verdicts.positive)
@@ -70,11 +98,11 @@ def _answer(task: LeafTask, frame: pd.DataFrame) -> Answers:
             f"the tree that was read decides case {cases.index[int(np.argmax(other))]!r} otherwise than the model",
             do="use references.single or clusters: they ask the model itself where it cannot be read",
         )
-    leaf, cost = reach.search(codes, task.n_jobs)
+    leaf, cost = reach.search(codes, task.chosen.n_jobs)
     answers.nodes[rows] = len(reach.leaf)
     answers.lower[rows] = cost
     answers.proved[rows] = True
-    inside = (leaf >= 0) & (cost <= reach.most)
+    inside = (leaf >= 0) & (cost <= reach.max_cost)
     answers.status[rows] = np.where(inside, CODE[Status.EXPLAINED], CODE[Status.UNREACHABLE])
     leaf[~inside] = -1
     if inside.any():
@@ -83,14 +111,14 @@ def _answer(task: LeafTask, frame: pd.DataFrame) -> Answers:
 
 
 def _enter(
-    task: LeafTask, answers: Answers, rows: Rows, cases: pd.DataFrame, codes: Floats, leaf: npt.NDArray[np.int32],
+    task: LeafTask, answers: Answers, rows: Ints, cases: pd.DataFrame, codes: Floats, leaf: Ints32,
     cost: Floats,
 ) -> None:  # fmt: skip
     """Write the answers the model confirms; one it does not confirm is not returned, and nothing is proved of it."""
     reach = task.reach
     after, moved, far = reach.turn(codes, leaf)
     landed = reach.turned(cases, after, moved)
-    verdicts = task.decision.verdicts(landed)
+    verdicts = task.chosen.decision.verdicts(landed)
     confirmed = ~verdicts.positive
     if task.credibility is not None:
         dense = task.credibility.log_density(landed)
@@ -112,7 +140,7 @@ def _enter(
 
 
 def _list_alternatives(
-    task: LeafTask, answers: Answers, rows: Rows, cases: pd.DataFrame, codes: Floats, leaf: npt.NDArray[np.int32],
+    task: LeafTask, answers: Answers, rows: Ints, cases: pd.DataFrame, codes: Floats, leaf: Ints32,
     cost: Floats,
 ) -> None:  # fmt: skip
     """All smallest sets that the model confirms, the one shown first; each with the leaf it leads to."""
@@ -120,9 +148,9 @@ def _list_alternatives(
     case, goal = np.nonzero(np.abs(reach.costs(codes) - cost[:, None]) <= 1e-9 * cost[:, None])
     order = np.lexsort((goal, goal != leaf[case], case))
     case = case[order]
-    towards: npt.NDArray[np.int32] = goal[order].astype(np.int32)
+    towards: Ints32 = goal[order].astype(np.int32)
     after, moved, _ = reach.turn(codes[case], towards)
-    good = ~task.decision.verdicts(reach.turned(cases.iloc[case], after, moved)).positive
+    good = ~task.chosen.decision.verdicts(reach.turned(cases.iloc[case], after, moved)).positive
     sets: dict[int, dict[bytes, int]] = {}
     for k in np.flatnonzero(good).tolist():
         sets.setdefault(int(case[k]), {}).setdefault(moved[k].tobytes(), k)

@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
 from fewest.decision import Decision
 from fewest.engine.encoding import Encoding
 from fewest.engine.structure import Opaque, read
 from fewest.engine.structure.base import Additive, Structure
-from fewest.errors import DoubtError
+from fewest.errors import DoubtError, FewestWarning
+from fewest.tables.arrays import Bools, Floats, Ints, Ints32
 from fewest.tables.frames import mix
 from fewest.tables.schema import Schema
-
-Bools = npt.NDArray[np.bool_]
-Floats = npt.NDArray[np.float64]
 
 SAMPLE = 48  # cases that are mixed with references to try what was read
 PATTERNS = 256  # combinations of missing values that are tried, about
@@ -152,7 +150,7 @@ class ModelReading:
         """Columns of the final model's input."""
         return 1 if self.encoding.feature_of is None else len(self.encoding.feature_of)
 
-    def feature_of(self) -> npt.NDArray[np.int32]:
+    def feature_of(self) -> Ints32:
         """Feature of each column the structure is defined on."""
         if self.encoding.feature_of is None:
             return np.empty(0, dtype=np.int32)
@@ -177,9 +175,58 @@ class ModelReading:
         return self.prepare(self.encoding.transform(references))
 
 
+class ModelReader:
+    """What is read of a model: once, tried on a few cases before it is trusted, and given up where it is doubted.
+
+    Attributes
+    ----------
+    reading : ModelReading or None
+        None until `look` was called.
+    band : float
+        Differences of the model's own scores that decide nothing.
+    """
+
+    def __init__(self, decision: Decision, schema: Schema, references: pd.DataFrame, opaque: bool) -> None:
+        self._decision, self._schema, self._references, self._opaque = decision, schema, references, opaque
+        self.reading: ModelReading | None = None
+        self.band = 0.0
+        self._goals: Floats | None = None
+
+    def look(self, cases: pd.DataFrame) -> ModelReading:
+        """What can be read of the model; the first call reads it and tries it on the first of the cases."""
+        if self.reading is None:
+            sample = cases.iloc[:SAMPLE]
+            self._decision.check(sample)
+            self.band = self._decision.band(sample.iloc[:1])
+            if self._opaque:
+                self.reading = ModelReading.unread(self._decision, self._schema)
+            else:
+                self.reading = ModelReading.read(self._decision, self._schema, sample, self._references)
+            if self.reading.doubt:
+                _warn(self.reading.doubt)
+        return self.reading
+
+    def goals(self) -> Floats:
+        """The references as the search works on them."""
+        assert self.reading is not None
+        if self._goals is None:
+            self._goals = self.reading.goals(self._references)
+        return self._goals
+
+    def give_up(self, doubt: str) -> None:
+        """Believe nothing that was read of the model from now on."""
+        assert self.reading is not None
+        self.reading, self._goals = self.reading.given_up(doubt), None
+        _warn(doubt)
+
+
+def _warn(doubt: str) -> None:
+    warnings.warn(f"{doubt}; its own scores are searched instead", FewestWarning, stacklevel=4)
+
+
 def _mixed(
     schema: Schema, cases: pd.DataFrame, goals: pd.DataFrame, took: Bools | None = None
-) -> tuple[pd.DataFrame, npt.NDArray[np.int64], Bools]:
+) -> tuple[pd.DataFrame, Ints, Bools]:
     """Rows mixed from cases and goals, the goal of each, and which features were taken from it (default: drawn)."""
     goal_of = np.arange(len(cases)) % len(goals)
     if took is None:

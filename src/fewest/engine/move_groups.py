@@ -5,14 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
-import numpy.typing as npt
 
 from fewest.constraints import Constraints, Forbidden, Implies, Linked
 from fewest.engine.search.problem import Rules
+from fewest.tables.arrays import Bools, Floats, Ints32
 from fewest.tables.schema import Schema
-
-Bools = npt.NDArray[np.bool_]
-Floats = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -31,10 +28,10 @@ class MoveGroups:
         Features each of the rules is about.
     """
 
-    unit_of: npt.NDArray[np.int32]
+    unit_of: Ints32
     count: int
     rules: Rules
-    about: tuple[npt.NDArray[np.int32], ...]
+    about: tuple[Ints32, ...]
 
     @classmethod
     def build(cls, schema: Schema, constraints: Constraints) -> MoveGroups:

@@ -5,17 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 import numpy as np
-import numpy.typing as npt
 
-from fewest.engine.search import Found, Outcome
+from fewest.engine.search import Found, Outcome, as_cheap
 from fewest.results.answers import Answers
 from fewest.results.explanation import STATUSES, Status
-
-Bools = npt.NDArray[np.bool_]
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int32]
-Longs = npt.NDArray[np.int64]
-SAME = 1 + 1e-9  # costs closer than this (relative) are equal
+from fewest.tables.arrays import Bools, Floats, Ints, Ints32
 
 
 @dataclass(frozen=True)
@@ -52,7 +46,7 @@ class Listing:
     open_from: Floats
     found: dict[int, list[SmallestSets]] = field(default_factory=dict)
 
-    def note(self, case: Longs, reference: Ints, found: Found, features: list[Bools]) -> None:
+    def note(self, case: Ints, reference: Ints32, found: Found, features: list[Bools]) -> None:
         """Take in the sets of some cubes; ``features`` are those of ``found.sets``."""
         stopped = found.outcome == Outcome.STOPPED
         np.minimum.at(self.open_from, case[stopped], found.lower[stopped])
@@ -62,10 +56,10 @@ class Listing:
             )
             self.found.setdefault(int(case[cube]), []).append(entry)
 
-    def write(self, answers: Answers, rows: Longs, best: Floats) -> None:
+    def write(self, answers: Answers, rows: Ints, best: Floats) -> None:
         """Enter the smallest sets of each case, those of the reference shown first."""
         for case, entries in self.found.items():
-            row, most = int(rows[case]), best[case] * SAME
+            row, most = int(rows[case]), as_cheap(best[case])
             shown = int(answers.reference[row])
             tied = sorted((e for e in entries if e.cost <= most), key=lambda entry: entry.reference != shown)
             sets = np.concatenate([entry.sets for entry in tied])

@@ -10,10 +10,9 @@ import numpy.typing as npt
 import pandas as pd
 
 from fewest.decision import Decision, Verdicts
+from fewest.tables.arrays import Bools, Floats
 from fewest.tables.frames import mix
 from fewest.tables.schema import Schema
-
-Bools = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True)
@@ -58,6 +57,6 @@ class Vertices:
         """Which of these decisions are turned."""
         return ~verdicts.positive if self.sign > 0 else verdicts.positive
 
-    def signed(self, cubes: npt.NDArray[Any], features: Bools) -> npt.NDArray[np.float64]:
+    def signed(self, cubes: npt.NDArray[Any], features: Bools) -> Floats:
         """Signed scores for the level-wise search: turned means below zero."""
         return np.asarray(self.sign * (self.decision.score(self.rows(cubes, features)) - self.decision.cut))

@@ -60,7 +60,7 @@ class TableClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return self.schema_.conform(table, unseen="allow"), positive
 
     def _training_table(self, X: Any, y: Any) -> tuple[pd.DataFrame, npt.NDArray[Any]]:
-        if _is_frame(X):
+        if hasattr(X, "columns"):
             validate_data(self, X, y, skip_check_array=True)
             table = self._checked(X)
         else:
@@ -73,7 +73,7 @@ class TableClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def _read_rows(self, X: Any) -> pd.DataFrame:
         """Typed rows of a table to predict."""
         check_is_fitted(self)
-        if _is_frame(X):
+        if hasattr(X, "columns"):
             validate_data(self, X, reset=False, skip_check_array=True)
             table = self._checked(X)
         else:
@@ -113,19 +113,8 @@ class TableClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return tags
 
 
-def _is_frame(X: Any) -> bool:
-    return hasattr(X, "columns")
-
-
 def two_classes(labels: npt.NDArray[Any]) -> tuple[npt.NDArray[Any], npt.NDArray[np.bool_]]:
-    """The two classes in order, and which rows are of the second.
-
-    Examples
-    --------
-    >>> classes, second = two_classes(np.array(["ok", "bad"]))
-    >>> classes.tolist(), second.tolist()
-    (['bad', 'ok'], [True, False])
-    """
+    """The two classes in order, and which rows are of the second."""
     assert_all_finite(labels, input_name="y")
     check_classification_targets(labels)
     kind = type_of_target(labels, input_name="y")

@@ -8,12 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from fewest.persistence._archive import unpack
-from fewest.persistence._limits import needs_a_yes, refused
+from fewest.persistence._array_parts import tree_from_members, tree_members
+from fewest.persistence._reading import needs_a_yes, refused, unpack
 from fewest.persistence._settings import labels_from_json, labels_to_json, same_schema
 from fewest.persistence._skops import ON_THE_LIST, audited, dump_skops, load_skops
 from fewest.persistence._sound import parts_of
-from fewest.persistence._trees import tree_from_members, tree_members
 from fewest.tables.saved_schema import schema_from_json
 
 SKOPS, ONNX, TEXT = "model.skops", "model.onnx", "model.txt"
@@ -25,19 +24,17 @@ TREES = dict.fromkeys(
 ) | {
     "TOptClassifier": "fewest.models.rashomon",
 }
+# What parameters of trees were called, known by one that has gone since.
+RENAMED = {
+    "depth_budget": {"depth_budget": "max_depth", "max_depth": "guess_depth", "n_estimators": "guess_estimators"},
+    "depth": {"depth": "max_depth", "n_estimators": "guess_estimators"},
+}
 # Attributes under which models keep rows they were trained on.
 ROWS = frozenset({"_fit_X", "X_fit_", "X_train_", "_X", "support_vectors_", "oob_decision_function_"})
 
 
 def model_members(model: Any, training_rows: bool = False) -> tuple[dict[str, Any], dict[str, bytes]]:
-    """Plain values and files of a model.
-
-    Parameters
-    ----------
-    model : object
-    training_rows : bool
-        Whether models that are made of training rows may be written.
-    """
+    """Plain values and files of a model."""
     kind = type(model).__name__
     if type(model).__module__.startswith("fewest."):
         if kind == "AllOptSearchCV":
@@ -65,14 +62,7 @@ def _skops(model: Any, training_rows: bool) -> tuple[dict[str, Any], dict[str, b
 
 
 def holds_rows(model: Any) -> str | None:
-    """The attribute under which a model, or a part of it, keeps training rows; None where none does.
-
-    Examples
-    --------
-    >>> from sklearn.svm import SVC
-    >>> holds_rows([SVC().fit([[0.0], [1.0]], [0, 1])])
-    'support_vectors_'
-    """
+    """The attribute under which a model, or a part of it, keeps training rows; None where none does."""
     held = [ROWS & set(vars(part)) for part in parts_of(model)]
     return next((sorted(names)[0] for names in held if names), None)
 
@@ -81,8 +71,8 @@ def _table(model: Any) -> dict[str, Any]:
     """What an estimator of ours knows of its table, and its plain settings."""
     settings = {
         key: list(value) if isinstance(value, tuple) else value
-        for key, value in model.get_params(deep=False).items()
-        if value is None or isinstance(value, str | bool | int | float | tuple)
+        for key, value in model.get_params().items()
+        if key.count("__") < 2 and (value is None or isinstance(value, str | bool | int | float | tuple))
     }
     names = getattr(model, "feature_names_in_", None)
     return {
@@ -125,8 +115,11 @@ def _estimator(content: Mapping[str, Any], known: Mapping[str, str], name: str) 
     if kind not in known:
         raise refused(name, f"it has an unknown model {kind!r}", do="use a newer fewest")
     model = getattr(import_module(known[kind]), kind)()
-    settings = {key: value for key, value in content["settings"].items() if key in model.get_params(deep=False)}
-    model.set_params(**settings)
+    # Parameters that are in a group today stood by themselves before; the groups themselves are not in the file.
+    names = {name.rpartition("__")[2]: name for name in model.get_params() if name not in getattr(model, "groups", ())}
+    renamed = next((changes for old, changes in RENAMED.items() if old in content["settings"]), {})
+    settings = {renamed.get(key, key).rpartition("__")[2]: value for key, value in content["settings"].items()}
+    model.set_params(**{names[key]: value for key, value in settings.items() if key in names})
     model.schema_ = schema_from_json(**content["schema"])
     model.classes_ = labels_from_json(content["classes"])
     model.n_features_in_ = int(content["columns"])

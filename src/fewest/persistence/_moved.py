@@ -7,15 +7,7 @@ CLASSES: dict[str, str] = {}  # module and class, as in the file -> as here
 
 
 def home_of(module: str, name: str) -> tuple[str, str]:
-    """The module and the name of a class or function, whichever version wrote them down.
-
-    Examples
-    --------
-    >>> home_of("fewest.structure.base", "Reading")
-    ('fewest.engine.structure.base', 'Reading')
-    >>> home_of("sklearn.svm._classes", "SVC")
-    ('sklearn.svm._classes', 'SVC')
-    """
+    """The module and the name of a class or function, whichever version wrote them down."""
     for before, now in PACKAGES.items():
         if module.startswith(f"{before}."):
             module = now + module.removeprefix(before)

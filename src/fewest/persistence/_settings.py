@@ -2,100 +2,45 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
-from dataclasses import fields
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from fewest.constraints import (
-    AtMost,
-    Constraint,
-    Constraints,
-    Forbidden,
-    Immutable,
-    Implies,
-    Linked,
-    OneOf,
-    Only,
-    Range,
-)
+from fewest.constraints import KINDS, Constraints
 from fewest.errors import UsageError
-from fewest.persistence._limits import refused
+from fewest.persistence._reading import refused
 from fewest.tables.saved_schema import plain, schema_from_json, schema_to_json
 from fewest.tables.schema import Schema
 
-CONSTRAINTS: dict[str, type[Constraint]] = {
-    kind.__name__: kind for kind in (AtMost, Forbidden, Immutable, Implies, Linked, OneOf, Only, Range)
-}
-OF_NAMES = ("Forbidden", "Linked")
-OPEN_ENDS = {"low": -math.inf, "high": math.inf}
-
 
 def constraints_to_json(constraints: Constraints) -> list[dict[str, Any]]:
-    """Constraints as plain values; an open end of a range is null.
-
-    Examples
-    --------
-    >>> constraints_to_json(Constraints(Immutable("age"), Range("income", low=0)))
-    [{'kind': 'Immutable', 'name': 'age'}, {'kind': 'Range', 'name': 'income', 'low': 0, 'high': None}]
-    """
-    out = []
+    """Constraints as plain values; those of somebody else could not be read again."""
     for item in constraints:
-        kind = type(item).__name__
-        if CONSTRAINTS.get(kind) is not type(item):
-            raise UsageError(f"a constraint of your own, {kind}, cannot be saved", do="use those of fewest")
-        parts = fields(item)  # type: ignore[arg-type]
-        out.append({"kind": kind, **{part.name: plain(getattr(item, part.name)) for part in parts}})
-    return out
+        if KINDS.get(type(item).__name__) is not type(item):
+            raise UsageError(
+                f"a constraint of your own, {type(item).__name__}, cannot be saved", do="use those of fewest"
+            )
+    return constraints.to_plain()
 
 
 def constraints_from_json(content: Sequence[Mapping[str, Any]], name: str) -> Constraints:
-    """The constraints that `constraints_to_json` was given.
-
-    Examples
-    --------
-    >>> constraints_from_json([{"kind": "Linked", "names": ["a", "b"]}], "m.fewest")
-    Constraints(Linked(names=('a', 'b')))
-    """
-    out = []
-    for item in content:
-        values = dict(item)
-        kind = str(values.pop("kind"))
-        if kind not in CONSTRAINTS:
-            raise refused(name, f"it has an unknown constraint {kind!r}", do="use a newer fewest")
-        values.update({end: limit for end, limit in OPEN_ENDS.items() if end in values and values[end] is None})
-        out.append(CONSTRAINTS[kind](*values["names"]) if kind in OF_NAMES else CONSTRAINTS[kind](**values))
-    return Constraints(*out)
+    """The constraints that `constraints_to_json` was given."""
+    strange = [str(item["kind"]) for item in content if item["kind"] not in KINDS]
+    if strange:
+        raise refused(name, f"it has an unknown constraint {strange[0]!r}", do="use a newer fewest")
+    return Constraints.from_plain(content)
 
 
 def frame_to_json(frame: pd.DataFrame) -> dict[str, list[Any]]:
-    """Rows as plain values, column by column; what is missing is null.
-
-    Examples
-    --------
-    >>> frame_to_json(pd.DataFrame({"age": [0.1 + 0.2, float("nan")], "job": ["a", "b"]}))
-    {'age': [0.30000000000000004, None], 'job': ['a', 'b']}
-    """
-    return {str(column): [_cell(value) for value in frame[column]] for column in frame.columns}
-
-
-def _cell(value: Any) -> Any:
-    return None if value is None or pd.isna(value) else plain(value)
+    """Rows as plain values, column by column; what is missing is null."""
+    return {str(column): [plain(value) for value in frame[column]] for column in frame.columns}
 
 
 def frame_from_json(content: Mapping[str, Sequence[Any]], schema: Schema) -> pd.DataFrame:
-    """The rows that `frame_to_json` was given, typed by a schema.
-
-    Examples
-    --------
-    >>> schema = Schema.infer(pd.DataFrame({"age": [20, 40]}))
-    >>> frame_from_json({"age": [30]}, schema)["age"].tolist()
-    [30]
-    """
+    """The rows that `frame_to_json` was given, typed by a schema."""
     columns = {column: pd.Series(list(content[column]), dtype=object) for column in schema.columns}
     # Untyped where nothing is missing, so that the schema sees numbers as numbers.
     typed = {column: values if values.isna().any() else values.infer_objects() for column, values in columns.items()}
@@ -103,13 +48,7 @@ def frame_from_json(content: Mapping[str, Sequence[Any]], schema: Schema) -> pd.
 
 
 def labels_to_json(labels: npt.NDArray[Any]) -> dict[str, Any]:
-    """Class labels as plain values.
-
-    Examples
-    --------
-    >>> labels_to_json(np.array(["bad", "ok"]))
-    {'values': ['bad', 'ok'], 'objects': False}
-    """
+    """Class labels as plain values."""
     return {"values": [plain(label) for label in labels.tolist()], "objects": labels.dtype == object}
 
 

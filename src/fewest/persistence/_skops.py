@@ -1,6 +1,6 @@
 """skops files: audited as plain JSON and arrays, then handed to skops as exactly what was audited.
 
-skops refuses types it was not told to trust. What it cannot see is looked at here first: how a type is built, what a
+skops refuses types it was not asked to trust. What it cannot see is looked at here first: how a type is built, what a
 tree's arrays say, what is in a booster's bytes. Object numbers are taken out of the file: skops would let a second node
 with a number stand for the first, and what was checked would not be what is loaded.
 """
@@ -8,20 +8,22 @@ with a number stand for the first, and what was checked would not be what is loa
 from __future__ import annotations
 
 import io
+import json
 import zipfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from fewest.errors import MissingExtraError, ModelError
-from fewest.persistence._archive import unpack
-from fewest.persistence._arrays import read_array
-from fewest.persistence._json import as_json, parse
-from fewest.persistence._limits import first_line, refused, refusing
-from fewest.persistence._moved import home_of
-from fewest.persistence._nodes import check_node, revived
-from fewest.persistence._sound import check_sound
-from fewest.persistence._types import BUILT_BY, is_listed, trusted
+import numpy as np
 
+from fewest.errors import ModelError
+from fewest.persistence._moved import home_of
+from fewest.persistence._reading import as_json, first_line, library, parse, read_array, refused, refusing, unpack
+from fewest.persistence._sound import check_sound, flaw_of_sklearn, parts_of
+from fewest.persistence._types import BUILT_BY, is_listed, trusted
+from fewest.persistence._xgboost_json import check_xgboost, parse_ubjson, rewritten
+from fewest.persistence.boosters import rewritten as rewritten_text
+
+INSTALL = "pip install skops"
 SCHEMA = "schema.json"
 OLDEST_PROTOCOL = 1
 ON_THE_LIST = "use estimators on the list (docs/models.md)"
@@ -33,28 +35,14 @@ HOW_TO_SAVE_TREES = (
     "save it as a tree, fewest.models.trees.file.save_tree(model.tree_, 'tree.json', model.classes_), or with its "
     "references, explainer.save('credit.fewest'): both are read without running anything"
 )
+Node = dict[str, Any]
+Members = dict[str, bytes]
+CHECKED = "checked by fewest"
 
 
 def load_skops(data: bytes, name: str, trust_all: bool = False) -> Any:
-    """The model of a skops file.
-
-    Parameters
-    ----------
-    data : bytes
-        The bytes of the file.
-    name : str
-        For messages.
-    trust_all : bool
-        Whether types beyond the list may be loaded. They can run code.
-
-    Examples
-    --------
-    >>> from sklearn.linear_model import LogisticRegression
-    >>> model = LogisticRegression().fit([[0.0], [1.0]], [0, 1])
-    >>> load_skops(dump_skops(model), "m.skops").predict([[2.0]]).tolist()
-    [1]
-    """
-    skops = find_skops(f"reading {name}")
+    """The model of a skops file; types beyond the list, which can run code, only if all are trusted."""
+    skops = library("skops.io", f"reading {name}", INSTALL)
     members = unpack(data, name)
     schema = audited(members, name, trust_all)
     with refusing(name, "it cannot be loaded"):
@@ -73,13 +61,13 @@ def audited(members: dict[str, bytes], name: str, trust_all: bool = False, do: s
     Boosters of XGBoost are written anew, among the members. ``do`` is what to do about types that are not on the list.
     """
     if SCHEMA not in members:
-        raise refused(name, f"it is no skops file: it has no {SCHEMA}")
+        raise refused(name, f"it is not a skops file: it has no {SCHEMA}")
     schema = parse(members[SCHEMA], name)
     protocol = schema.get("protocol") if isinstance(schema, dict) else None
     if not isinstance(protocol, int) or isinstance(protocol, bool) or protocol < OLDEST_PROTOCOL:
         raise refused(name, f"its protocol is {protocol!r}", do="save the model with a current skops")
     foreign = set()
-    with refusing(name, "it is no whole skops file"):
+    with refusing(name, "it is not a whole skops file"):
         for node in nodes_of(schema):
             node["__module__"], node["__class__"] = home_of(str(node["__module__"]), str(node["__class__"]))
             loader, kind = str(node["__loader__"]), f"{node['__module__']}.{node['__class__']}"
@@ -90,7 +78,7 @@ def audited(members: dict[str, bytes], name: str, trust_all: bool = False, do: s
     # The types first: a list of names says more than what is wrong inside one of them.
     if foreign and not trust_all:
         raise not_listed(name, foreign, do)
-    with refusing(name, "it is no whole skops file"):
+    with refusing(name, "it is not a whole skops file"):
         for node in list(nodes_of(schema)):
             check_node(node, members, name)
     return dict(schema)
@@ -132,7 +120,7 @@ def not_listed(name: str, foreign: set[str], do: str = HOW_TO_TRUST) -> ModelErr
 
 def dump_skops(model: Any) -> bytes:
     """A model as the bytes of a skops file, or an error that says why it cannot be one."""
-    skops = find_skops("saving a model")
+    skops = library("skops.io", "saving a model", INSTALL)
     try:
         return bytes(skops.dumps(model))
     except Exception as error:
@@ -142,15 +130,6 @@ def dump_skops(model: Any) -> bytes:
         ) from error
 
 
-def find_skops(what: str) -> Any:
-    """skops.io, or an error that says how to install it."""
-    try:
-        import skops.io
-    except ImportError as error:
-        raise MissingExtraError(f"{what} needs skops", do="pip install skops") from error
-    return skops.io
-
-
 def _rebuilt(members: Mapping[str, bytes]) -> bytes:
     """A zip of the members as they were checked; not packed, for it lives a moment only."""
     buffer = io.BytesIO()
@@ -158,3 +137,107 @@ def _rebuilt(members: Mapping[str, bytes]) -> bytes:
         for name, content in members.items():
             archive.writestr(name, content)
     return buffer.getvalue()
+
+
+def check_node(node: Node, members: Members, name: str) -> None:
+    """Refuse a node whose content would lead native code astray; boosters are put into a form that cannot."""
+    check = _CHECKS.get((str(node["__loader__"]), f"{node['__module__']}.{node['__class__']}"))
+    if check is not None:
+        check(node, members, name)
+
+
+def _check_json(node: Node, _members: Members, name: str) -> None:
+    value = json.loads(node["content"])
+    if isinstance(value, dict | list):
+        raise refused(name, "a plain value in it is none")
+
+
+def _check_sklearn_tree(node: Node, members: Members, name: str) -> None:
+    """scikit-learn believes a tree's own count of nodes and of classes."""
+    width, classes, outputs = (_value(part, members, name) for part in node["__reduce__"]["args"]["content"])
+    state = node["content"]["content"]
+    count = _value(state["node_count"], members, name)
+    nodes, values = (_array(state[part], members, name) for part in ("nodes", "values"))
+    counts = np.asarray(classes)
+    flaw: str | None
+    if not all(isinstance(number, int) and not isinstance(number, bool) for number in (width, outputs, count)):
+        flaw = "its sizes are not numbers"
+    elif counts.shape != (outputs,) or counts.dtype.kind != "i" or outputs < 1 or (counts < 1).any():
+        flaw = "its classes do not fit its outputs"
+    elif count != len(nodes):
+        flaw = f"it says {count} nodes and has {len(nodes)}"
+    else:
+        flaw = flaw_of_sklearn(nodes, values, outputs, int(counts.max()), width)
+    if flaw is not None:
+        raise refused(name, f"a damaged tree: {flaw}")
+
+
+def _check_xgboost(node: Node, members: Members, name: str) -> None:
+    handle = node["content"]["content"]["handle"]
+    if handle["__loader__"] != "BytearrayNode":
+        raise refused(name, "its booster has no bytes")
+    content = parse_ubjson(members[handle["file"]], name)
+    if set(content) != {"Model", "Config"}:
+        raise refused(name, "its booster is not a snapshot of XGBoost")
+    check_xgboost(content["Model"], name)
+    file = f"checked-{len(members)}.bin"
+    members[file] = rewritten(content["Model"])
+    parts = {
+        "handle": _plain_node("JsonNode", "str", content="null"),
+        CHECKED: _plain_node("BytesNode", "bytes", file=file),
+    }
+    keys = [_plain_node("TypeNode", "str") for _ in parts]
+    node["content"] = _plain_node(
+        "DictNode", "dict", content=parts, key_types=_plain_node("ListNode", "list", content=keys)
+    )
+
+
+def _plain_node(loader: str, kind: str, **more: Any) -> dict[str, Any]:
+    return {"__class__": kind, "__module__": "builtins", "__loader__": loader, **more}
+
+
+def revived(model: Any) -> Any:
+    """The model with its boosters of XGBoost read from their checked JSON.
+
+    skops would hand XGBoost a snapshot of its memory, which XGBoost believes; that is left out of the plan.
+    """
+    for part in parts_of(model):
+        kind = type(part)
+        # Of this class alone: every one of them was checked, and no other can bring bytes under this name.
+        if (kind.__module__, kind.__name__) == ("xgboost.core", "Booster"):
+            text = vars(part).pop(CHECKED)
+            kind.__init__(part)
+            part.load_model(bytearray(text))
+    return model
+
+
+def _check_lightgbm(node: Node, members: Members, name: str) -> None:
+    state = node["content"]["content"]
+    # The library looks under both names.
+    if "_handle" not in state or "handle" in state:
+        raise refused(name, "its booster has no text")
+    text = _value(state["_handle"], members, name)
+    if not isinstance(text, str):
+        raise refused(name, "its booster has no text")
+    state["_handle"] = _plain_node("JsonNode", "str", content=json.dumps(rewritten_text(text, name)))
+
+
+def _value(node: Node, members: Members, name: str) -> Any:
+    """A plain value or a small array of a node."""
+    if node["__loader__"] == "JsonNode":
+        return json.loads(node["content"])
+    return _array(node, members, name)
+
+
+def _array(node: Node, members: Members, name: str) -> Any:
+    if node["__loader__"] != "NdArrayNode" or node.get("type") != "numpy":
+        raise refused(name, "an array in it is none")
+    return read_array(members[node["file"]], name)
+
+
+_CHECKS: dict[tuple[str, str], Callable[[Node, Members, str], None]] = {
+    ("JsonNode", "builtins.str"): _check_json,
+    ("TreeNode", "sklearn.tree._tree.Tree"): _check_sklearn_tree,
+    ("ObjectNode", "xgboost.core.Booster"): _check_xgboost,
+    ("ObjectNode", "lightgbm.basic.Booster"): _check_lightgbm,
+}

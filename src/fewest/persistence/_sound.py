@@ -1,4 +1,9 @@
-"""A loaded model is looked through before it is used: what native code indexes by must be inside its arrays."""
+"""What native code indexes by must be inside its arrays: trees as arrays, and loaded models, looked through before use.
+
+A forged child hangs the walk of a tree, a forged number reads foreign memory. Every library here numbers a node's
+children after the node itself. Asking for that order proves, without a walk, that there is no cycle and no node that is
+not there.
+"""
 
 from __future__ import annotations
 
@@ -6,29 +11,86 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
-from fewest.persistence._limits import refused, refusing
-from fewest.persistence._tree_arrays import flaw_of_predictor, flaw_of_sets, flaw_of_tree
+from fewest.persistence._reading import refused, refusing
 
+Anything = npt.NDArray[Any]
+Bools = npt.NDArray[np.bool_]
 PLAIN = (str, bytes, bytearray, int, float, complex, bool, type(None), np.generic, type)
 LARGEST_CODE = 255
 
 
+def flaw_of_tree(left: Anything, right: Anything, feature: Anything, inner: Bools, width: int | None) -> str | None:
+    """What is wrong with a tree's arrays; None if nothing is."""
+    nodes = len(inner)
+    if nodes == 0:
+        return "it has no nodes"
+    if any(array.shape != (nodes,) for array in (left, right, feature)):
+        return "its arrays have different lengths"
+    here = np.flatnonzero(inner)
+    for child in (left, right):
+        to = child[inner].astype(np.int64)
+        if (to >= nodes).any():
+            return "a node leads to one that is not there"
+        if (to <= here).any():
+            return "a node leads back to itself or to one before it"
+    tested = feature[inner].astype(np.int64)
+    if (tested < 0).any() or (width is not None and (tested >= width).any()):
+        return "it tests a feature that is not there"
+    return None
+
+
+def flaw_of_sklearn(nodes: Anything, values: Anything, outputs: int, classes: int, width: int) -> str | None:
+    """What is wrong with the state of a scikit-learn tree; None if nothing is."""
+    wanted = {"left_child", "right_child", "feature", "threshold"}
+    if nodes.ndim != 1 or not wanted <= set(nodes.dtype.names or ()):
+        return "its nodes are not those of a scikit-learn tree"
+    if values.dtype != np.float64 or values.shape != (len(nodes), outputs, classes):
+        return "its values do not fit its nodes"
+    # Only the left child says whether a node is a leaf; a leaf's right child is not looked at.
+    inner = nodes["left_child"] != -1
+    if not np.isfinite(values).all() or not np.isfinite(nodes["threshold"][inner]).all():
+        return "it holds a number that is not finite"
+    return flaw_of_tree(nodes["left_child"], nodes["right_child"], nodes["feature"], inner, width)
+
+
+def flaw_of_predictor(nodes: Anything, bitsets: Anything, categorical: Bools) -> str | None:
+    """What is wrong with a tree of HistGradientBoosting; None if nothing is."""
+    wanted = {"left", "right", "feature_idx", "is_leaf", "is_categorical", "bitset_idx", "value", "num_threshold"}
+    if nodes.ndim != 1 or not wanted <= set(nodes.dtype.names or ()):
+        return "its nodes are not those of HistGradientBoosting"
+    if bitsets.ndim != 2 or bitsets.shape[1] != 8:
+        return "its sets of levels have the wrong shape"
+    inner = nodes["is_leaf"] == 0
+    flaw = flaw_of_tree(nodes["left"], nodes["right"], nodes["feature_idx"], inner, len(categorical))
+    if flaw is not None:
+        return flaw
+    levels = inner & (nodes["is_categorical"] != 0)
+    if not categorical[nodes["feature_idx"][levels]].all() or (nodes["bitset_idx"][levels] >= len(bitsets)).any():
+        return "it tests levels of a feature that has none"
+    numbers = nodes["num_threshold"][inner & ~levels]
+    # An infinite threshold is the library's own way of splitting off missing values.
+    if not np.isfinite(nodes["value"]).all() or np.isnan(numbers).any():
+        return "it holds a number that is not finite"
+    return None
+
+
+def is_cut(ends: Anything, parts: int, whole: int) -> bool:
+    """Whether numbers cut a list of this length into this many parts, one after the other."""
+    fits = 0 < len(ends) == parts + 1 and ends[0] == 0 and ends[-1] == whole
+    return bool(fits and (np.diff(ends) >= 0).all())
+
+
+def flaw_of_sets(level_set: Anything, count: int) -> str | None:
+    """Whether tests by levels name sets that are there: numbers from -1 (none) to below count."""
+    if ((level_set < -1) | (level_set >= count)).any():
+        return "a test names a set of levels that is not there"
+    return None
+
+
 def check_sound(model: Any, name: str) -> None:
-    """Refuse a model in which something points outside itself.
-
-    Parameters
-    ----------
-    model : object
-        A loaded model; everything it holds is visited.
-    name : str
-        The file's name, for the message.
-
-    Examples
-    --------
-    >>> from sklearn.tree import DecisionTreeClassifier
-    >>> check_sound(DecisionTreeClassifier().fit([[0.0], [1.0]], [0, 1]), "m.skops")
-    """
+    """Refuse a model in which something points outside itself."""
     for thing, width in _walk(model, lambda thing, width: getattr(thing, "n_features_in_", width)):
         check = _CHECKS.get((type(thing).__module__.partition(".")[0], type(thing).__name__))
         # A template that was never fitted has none of this, and scores nothing.
@@ -40,20 +102,13 @@ def check_sound(model: Any, name: str) -> None:
 
 
 def parts_of(model: Any) -> list[Any]:
-    """Everything with attributes that a model holds, itself included.
-
-    Examples
-    --------
-    >>> from sklearn.dummy import DummyClassifier
-    >>> [type(part).__name__ for part in parts_of([DummyClassifier()])]
-    ['DummyClassifier']
-    """
+    """Everything with attributes that a model holds, itself included."""
     # No attribute is asked for: a booster that is not there yet would answer with an error of its own.
     return [thing for thing, _ in _walk(model, lambda thing, width: None) if hasattr(thing, "__dict__")]
 
 
 def _walk(model: Any, width_of: Callable[[Any, int | None], int | None]) -> list[tuple[Any, int | None]]:
-    """Everything a model holds that is no plain value, and the number of features of what is around it."""
+    """Everything a model holds that is not a plain value, and the number of features of what is around it."""
     seen: set[int] = set()
     out: list[tuple[Any, int | None]] = []
     todo: list[tuple[Any, int | None]] = [(model, None)]

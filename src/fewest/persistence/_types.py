@@ -17,36 +17,23 @@ PACKAGES = (
 NOT_THESE = frozenset({"sklearn.ensemble._iforest.IsolationForest", "sklearn.impute._knn.KNNImputer"})
 
 # Objects beyond the estimators that skops knows.
-OBJECTS = frozenset(
-    {
-        "fewest.engine.structure.base.Ensemble",
-        "fewest.engine.structure.base.Reading",
-        "fewest.engine.structure.boosted_lightgbm._Values",
-        "fewest.engine.structure.boosted_xgboost._Codes",
-        "fewest.engine.structure.hist_gradient._Prepared",
-        "fewest.models.training.leaf_sum.Guarded",
-        "fewest.models.training.leaf_sum.LeafSumClassifier",
-        "lightgbm.basic.Booster",
-        "lightgbm.sklearn.LGBMClassifier",
-        "scipy.interpolate._bsplines.BSpline",
-        "sklearn.calibration._CalibratedClassifier",
-        "sklearn.calibration._SigmoidCalibration",
-        "sklearn.compose._column_transformer.make_column_selector",
-        "sklearn.ensemble._hist_gradient_boosting.predictor.TreePredictor",
-        "sklearn.neural_network._stochastic_optimizers.AdamOptimizer",
-        "sklearn.neural_network._stochastic_optimizers.SGDOptimizer",
-        "xgboost.core.Booster",
-        "xgboost.sklearn.XGBClassifier",
-        "xgboost.sklearn.XGBRFClassifier",
-    }
-)
-FUNCTIONS = frozenset(
-    {
-        "fewest.engine.structure.base.as_float32_values",
-        "fewest.engine.structure.base.as_floats",
-        "scipy._lib.array_api_compat.numpy._aliases.asarray",
-    }
-)
+OBJECTS = """
+fewest.engine.structure.base.Ensemble fewest.engine.structure.base.Reading
+fewest.engine.structure.boosted_lightgbm._Values fewest.engine.structure.boosted_xgboost._Codes
+fewest.engine.structure.hist_gradient._Prepared
+fewest.models.training.leaf_sum.Guarded fewest.models.training.leaf_sum.LeafSumClassifier
+lightgbm.basic.Booster lightgbm.sklearn.LGBMClassifier
+scipy.interpolate._bsplines.BSpline
+sklearn.calibration._CalibratedClassifier sklearn.calibration._SigmoidCalibration
+sklearn.compose._column_transformer.make_column_selector
+sklearn.ensemble._hist_gradient_boosting.predictor.TreePredictor
+sklearn.neural_network._stochastic_optimizers.AdamOptimizer sklearn.neural_network._stochastic_optimizers.SGDOptimizer
+xgboost.core.Booster xgboost.sklearn.XGBClassifier xgboost.sklearn.XGBRFClassifier
+"""
+FUNCTIONS = """
+fewest.engine.structure.base.as_float32_values fewest.engine.structure.base.as_floats
+scipy._lib.array_api_compat.numpy._aliases.asarray
+"""
 SCALARS = frozenset(
     f"numpy.{kind}" for kind in (
         "bool", "bool_", "str_", "bytes_", "datetime64", "timedelta64", "float16", "float32", "float64", "int8",
@@ -63,12 +50,12 @@ BUILT_BY: dict[str, frozenset[str]] = {
     "DTypeNode": frozenset({"numpy.dtype"}),
     "DefaultDictNode": frozenset({"collections.defaultdict"}),
     "DictNode": frozenset({"builtins.dict", "collections.OrderedDict", "sklearn.utils._bunch.Bunch"}),
-    "FunctionNode": FUNCTIONS,
+    "FunctionNode": frozenset(FUNCTIONS.split()),
     "JsonNode": frozenset({"builtins.str"}),
     "ListNode": frozenset({"builtins.list"}),
     "LossNode": frozenset(),
     "NdArrayNode": SCALARS | {"numpy.ndarray"},
-    "ObjectNode": OBJECTS,
+    "ObjectNode": frozenset(OBJECTS.split()),
     "RandomGeneratorNode": frozenset({"numpy.random._generator.Generator"}),
     "RandomStateNode": frozenset({"numpy.random.mtrand.RandomState"}),
     "SetNode": frozenset({"builtins.set"}),
@@ -82,22 +69,7 @@ BY_PACKAGE = {"ObjectNode": PACKAGES, "LossNode": ("sklearn._loss",), "FunctionN
 
 
 def is_listed(loader: str, kind: str) -> bool:
-    """Whether a type may be built in this way, as far as the fixed list goes.
-
-    Parameters
-    ----------
-    loader : str
-        skops's name of the way.
-    kind : str
-        Module and class.
-
-    Examples
-    --------
-    >>> is_listed("ObjectNode", "xgboost.core.Booster"), is_listed("ConstructorFromReduceNode", "xgboost.core.Booster")
-    (True, False)
-    >>> is_listed("ObjectNode", "sklearn.svm._classes.SVC"), is_listed("ObjectNode", "posix.system")
-    (True, False)
-    """
+    """Whether a type may be built in this way, as far as the fixed list goes."""
     if kind in NOT_THESE or loader not in BUILT_BY:
         return False
     if kind in BUILT_BY[loader]:
@@ -106,6 +78,5 @@ def is_listed(loader: str, kind: str) -> bool:
 
 
 def trusted() -> list[str]:
-    """The types that skops is told to trust; which of them may be built how, `is_listed` has decided before."""
-    kinds = set().union(*BUILT_BY.values())
-    return sorted(kinds)
+    """The types that skops may trust; which of them may be built how, `is_listed` has decided before."""
+    return sorted(set().union(*BUILT_BY.values()))

@@ -1,4 +1,7 @@
-"""What an XGBoost model says of itself, checked before XGBoost reads it: its loader believes children and features."""
+"""XGBoost's models in JSON or Universal Binary JSON, checked before XGBoost reads them.
+
+Its loader believes children and features. UBJSON is read to a bounded depth, with no array longer than its bytes.
+"""
 
 from __future__ import annotations
 
@@ -8,10 +11,13 @@ from typing import Any
 
 import numpy as np
 
-from fewest.persistence._json import as_json
-from fewest.persistence._limits import refused, refusing
-from fewest.persistence._tree_arrays import flaw_of_tree
+from fewest.persistence._reading import JSON_DEPTH, as_json, library, refused, refusing
+from fewest.persistence._sound import flaw_of_tree, is_cut
 
+# Marker -> numpy's name of the number. All are big-endian.
+NUMBERS = {"i": ">i1", "U": ">u1", "I": ">i2", "l": ">i4", "L": ">i8", "d": ">f4", "D": ">f8"}
+CONSTANTS = {"Z": None, "T": True, "F": False}
+INSTALL = 'pip install "fewest[boosters]"'
 OBJECTIVES = ("binary:logistic", "binary:logitraw", "reg:logistic", "multi:softprob", "multi:softmax")
 INTS = ("left_children", "right_children", "split_indices", "default_left", "split_type")
 FLOATS = ("split_conditions", "base_weights", "loss_changes", "sum_hessian")
@@ -21,24 +27,97 @@ NO_PARENT = 2**31 - 1
 ABSENT = {"num_target": "1", "num_deleted": "0"}
 
 
+def parse_ubjson(data: bytes, name: str) -> Any:
+    """Plain values of a UBJSON text; arrays of one type come as numpy arrays."""
+    reader = _Reader(data, name)
+    with refusing(name, "it is not UBJSON"):
+        content = reader.value(reader.marker(), 0)
+    if reader.at != len(data):
+        raise refused(name, "something follows its end")
+    return content
+
+
+class _Reader:
+    """A place in the bytes, and what can be read from there."""
+
+    def __init__(self, data: bytes, name: str) -> None:
+        self.data, self.name, self.at = data, name, 0
+
+    def take(self, count: int) -> bytes:
+        if not 0 <= count <= len(self.data) - self.at:
+            raise refused(self.name, "it is cut off")
+        self.at += count
+        return self.data[self.at - count : self.at]
+
+    def marker(self) -> str:
+        return self.take(1).decode("latin-1")
+
+    def number(self, marker: str) -> Any:
+        kind = np.dtype(NUMBERS[marker])
+        return np.frombuffer(self.take(kind.itemsize), kind)[0].item()
+
+    def length(self) -> int:
+        marker = self.marker()
+        if marker not in "iUIlL":
+            raise refused(self.name, "a length in it is not a whole number")
+        return int(self.number(marker))
+
+    def text(self) -> str:
+        return self.take(self.length()).decode("utf-8")
+
+    def value(self, marker: str, depth: int) -> Any:
+        if depth > JSON_DEPTH:
+            raise refused(self.name, f"it is nested more than {JSON_DEPTH} deep")
+        if marker in CONSTANTS:
+            return CONSTANTS[marker]
+        if marker in NUMBERS:
+            return self.number(marker)
+        if marker == "S":
+            return self.text()
+        if marker == "C":
+            return self.marker()
+        if marker == "[":
+            return self.array(depth)
+        if marker == "{":
+            return self.mapping(depth)
+        raise refused(self.name, f"it has an unknown mark {marker!r}")
+
+    def array(self, depth: int) -> Any:
+        marker = self.marker()
+        if marker == "$":
+            kind = NUMBERS[self.marker()]
+            if self.marker() != "#":
+                raise refused(self.name, "an array in it has a type and no length")
+            size = np.dtype(kind).itemsize
+            return np.frombuffer(self.take(self.length() * size), kind)
+        if marker == "#":
+            # Each value has a byte at least, so a length that is a lie ends in "cut off" before it costs anything.
+            return [self.value(self.marker(), depth + 1) for _ in range(self.length())]
+        out = []
+        while marker != "]":
+            out.append(self.value(marker, depth + 1))
+            marker = self.marker()
+        return out
+
+    def mapping(self, depth: int) -> dict[str, Any]:
+        out: dict[str, Any] = {}
+        while self.data[self.at : self.at + 1] != b"}":
+            key = self.text()
+            if key in out:
+                raise refused(self.name, f'the key "{key}" comes twice in it')
+            out[key] = self.value(self.marker(), depth + 1)
+        self.take(1)
+        return out
+
+
+def is_ubjson(data: bytes) -> bool:
+    """Whether bytes begin as XGBoost's binary models do: a brace, then a length and not a quote."""
+    return data[:1] == b"{" and data[1:2] in (b"i", b"U", b"I", b"l", b"L")
+
+
 def check_xgboost(content: Any, name: str) -> None:
-    """Refuse a model whose trees are damaged, or which is no classifier.
-
-    Parameters
-    ----------
-    content : mapping
-        The parsed JSON or UBJSON of a saved model.
-    name : str
-        For messages.
-
-    Examples
-    --------
-    >>> check_xgboost({"learner": {}}, "m.json")
-    Traceback (most recent call last):
-    fewest.errors.ModelError: m.json is refused: it is no XGBoost model (KeyError: 'learner_model_param')
-      Try: ...
-    """
-    with refusing(name, "it is no XGBoost model"):
+    """Refuse a model whose trees are damaged, or which is not a classifier."""
+    with refusing(name, "it is not an XGBoost model"):
         learner = content["learner"]
         params = learner["learner_model_param"]
         width, classes, targets = (_count(params, part) for part in ("num_feature", "num_class", "num_target"))
@@ -46,7 +125,7 @@ def check_xgboost(content: Any, name: str) -> None:
             raise refused(name, "its numbers of features, classes and targets make no sense")
         objective = learner["objective"]["name"]
         if objective not in OBJECTIVES:
-            raise refused(name, f"its objective is {objective}, which is no classifier's", do="save a classifier")
+            raise refused(name, f"its objective is {objective}, which is not a classifier's", do="save a classifier")
         for part in ("feature_names", "feature_types"):
             if len(learner.get(part) or []) not in (0, width):
                 raise refused(name, f"it has {len(learner[part])} {part} and {width} features")
@@ -58,11 +137,6 @@ def rewritten(content: Any) -> bytes:
 
     Its parser then sees what was checked and cannot read it otherwise; and its reader of UBJSON, which ends the process
     where an array is of another type than it expects, is not used at all.
-
-    Examples
-    --------
-    >>> rewritten({"a": np.array([0.1], dtype=">f4")})
-    b'{"a": [0.1]}'
     """
     return as_json(_plain(content))
 
@@ -108,31 +182,26 @@ def _check_rounds(inside: Mapping[str, Any], trees: int, outputs: int, name: str
         raise refused(name, "it miscounts its trees")
     if ((of_class < 0) | (of_class >= outputs)).any():
         raise refused(name, "a tree is of a class that is not there")
-    if len(bounds) == 0 or bounds[0] != 0 or bounds[-1] != trees or (np.diff(bounds) < 0).any():
+    if not is_cut(bounds, len(bounds) - 1, trees):
         raise refused(name, "its rounds do not fit its trees")
 
 
 def _check_names(names: Mapping[str, Any], width: int, name: str) -> None:
     """Names of levels: stretches of one list of bytes, and a sorted order of them for each feature."""
     ends, order = (_numbers(names[part], np.int64, name) for part in ("feature_segments", "sorted_idx"))
-    fits = len(names["enc"]) == width and _is_cut(ends, width, len(order))
+    fits = len(names["enc"]) == width and is_cut(ends, width, len(order))
     for known, first, last in zip(names["enc"], ends[:-1], ends[1:], strict=True) if fits else ():
         held, count = len(known["values"]), int(last - first)
         if "offsets" in known and (count or len(known["offsets"])):
             # The last name may be cut short: XGBoost counts letters where it should count bytes.
             starts = _numbers(known["offsets"], np.int64, name)
-            fits &= _is_cut(starts, count, int(starts[-1])) and int(starts[-1]) <= held
+            fits &= is_cut(starts, count, int(starts[-1])) and int(starts[-1]) <= held
         elif "offsets" not in known:
             fits &= held == count
         places = order[first:last]
         fits &= bool(((places >= 0) & (places < count)).all())
     if not fits:
         raise refused(name, "its names of levels do not fit together")
-
-
-def _is_cut(ends: Any, parts: int, whole: int) -> bool:
-    """Whether numbers cut a list of this length into so many parts, one after the other."""
-    return bool(len(ends) == parts + 1 and ends[0] == 0 and ends[-1] == whole and (np.diff(ends) >= 0).all())
 
 
 def _flaw(tree: Mapping[str, Any], number: int, width: int, name: str) -> str | None:
@@ -199,3 +268,13 @@ def _numbers(values: Any, kind: Any, name: str) -> Any:
     if array.ndim != 1 or array.dtype.kind not in ("iu" if kind is np.int64 else "iuf"):
         raise refused(name, "a list of numbers in it is none")
     return array.astype(kind)
+
+
+def load_xgboost(content: Any, name: str) -> Any:
+    """An XGBClassifier from the plain values that XGBoost's ``save_model`` wrote; the name is for messages."""
+    xgboost = library("xgboost", f"reading {name}", INSTALL)
+    check_xgboost(content, name)
+    with refusing(name, "XGBoost does not take it"):
+        model = xgboost.XGBClassifier()
+        model.load_model(bytearray(rewritten(content)))
+    return model

@@ -6,9 +6,7 @@ What is not in it: training rows, the model's training history, the number of th
 from __future__ import annotations
 
 import hashlib
-import os
 import platform
-import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -18,14 +16,17 @@ import numpy as np
 from fewest.decision import Decision
 from fewest.errors import ModelError, UsageError
 from fewest.explainer import Explainer
-from fewest.persistence._archive import pack, unpack
-from fewest.persistence._credibility import credibility_from_members, credibility_members
+from fewest.persistence._array_parts import (
+    credibility_from_members,
+    credibility_members,
+    references_from_members,
+    references_members,
+)
 from fewest.persistence._estimators import model_from_members, model_members
-from fewest.persistence._json import as_json, parse
-from fewest.persistence._limits import read_bytes, refused, refusing
-from fewest.persistence._references import references_from_members, references_members
+from fewest.persistence._reading import as_json, pack, parse, read_bytes, refused, refusing, unpack
 from fewest.persistence._settings import constraints_from_json, constraints_to_json
 from fewest.persistence.installed import versions
+from fewest.tables.files import write_bytes
 from fewest.tables.saved_schema import plain
 
 FORMAT = 1
@@ -65,15 +66,7 @@ def save(explainer: Explainer, path: str | Path, training_rows: bool = False) ->
         raise UsageError(f"{path.name} does not end in {SUFFIX}", do=f"call it {path.stem}{SUFFIX}")
     data = as_bytes(explainer, training_rows)
     _check_same(explainer, read_explainer(data, path.name))
-    handle, beside = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(data)
-            os.fsync(file.fileno())
-        os.chmod(beside, 0o644)
-        os.replace(beside, path)
-    finally:
-        Path(beside).unlink(missing_ok=True)
+    write_bytes(path, data)
 
 
 def load(path: str | Path, allow_pickle: bool = False) -> Explainer:
@@ -111,7 +104,7 @@ def as_bytes(explainer: Explainer, training_rows: bool = False) -> bytes:
         "decision": {
             "kind": decision.kind, "threshold": decision.cut, "positive": decision.positive_index,
             "against": None if decision.against is None else decision.classes.index(decision.against),
-            "classes": [plain(label) for label in decision.classes],
+            "classes": plain(list(decision.classes)),
         },
         "constraints": constraints_to_json(explainer.constraints),
         "weights": {name: float(weight) for name, weight in explainer.weights.items()},
@@ -140,20 +133,11 @@ def _sha256(data: bytes) -> str:
 
 
 def read_explainer(data: bytes, name: str, allow_pickle: bool = False) -> Explainer:
-    """The explainer in the bytes of a file.
-
-    Parameters
-    ----------
-    data : bytes
-    name : str
-        The file's name, for messages.
-    allow_pickle : bool
-        As in `load`.
-    """
+    """The explainer in the bytes of a file."""
     members = unpack(data, name)
     _check_manifest(members, name)
     content = parse(members[SETTINGS], name)
-    with refusing(name, "it is no whole explainer"):
+    with refusing(name, "it is not a whole explainer"):
         model = model_from_members(content["model"], members, name, allow_pickle)
         decision = _decision(model, content["decision"], name)
         references = references_from_members(parse(members["references.json"], name), members, decision, name)
@@ -169,11 +153,11 @@ def read_explainer(data: bytes, name: str, allow_pickle: bool = False) -> Explai
 def _check_manifest(members: Mapping[str, bytes], name: str) -> None:
     """The file is of a format this version reads, and its members are those that were written."""
     if MANIFEST not in members:
-        raise refused(name, f"it is no saved explainer: it has no {MANIFEST}")
+        raise refused(name, f"it is not a saved explainer: it has no {MANIFEST}")
     manifest = parse(members[MANIFEST], name)
-    with refusing(name, "it is no saved explainer"):
+    with refusing(name, "it is not a saved explainer"):
         if manifest["kind"] != KIND:
-            raise refused(name, "it is no saved explainer")
+            raise refused(name, "it is not a saved explainer")
         if manifest["format"] != FORMAT:
             why = f"its format is {manifest['format']!r}, and this version reads format {FORMAT}"
             raise refused(name, why, do="update fewest")
@@ -188,7 +172,7 @@ def _check_manifest(members: Mapping[str, bytes], name: str) -> None:
 
 def _decision(model: Any, content: Mapping[str, Any], name: str) -> Decision:
     classes = np.asarray(model.classes_).tolist()
-    if [plain(label) for label in classes] != content["classes"]:
+    if plain(classes) != content["classes"]:
         raise refused(name, "its model has other classes than were written")
     against = content["against"]
     return Decision(

@@ -6,10 +6,9 @@ from pathlib import Path
 from typing import Any
 
 from fewest.errors import ModelError
-from fewest.persistence._json import parse
-from fewest.persistence._limits import SAVE_AGAIN, first_line, read_bytes, refusing
+from fewest.persistence._reading import SAVE_AGAIN, first_line, parse, read_bytes, refusing
 from fewest.persistence._skops import load_skops
-from fewest.persistence._ubjson import is_ubjson, parse_ubjson
+from fewest.persistence._xgboost_json import is_ubjson, parse_ubjson
 
 PICKLES = (".joblib", ".pkl", ".pickle")
 KNOWN = ".skops, .fewest, .onnx, XGBoost's .json or .ubj, tree.json of fewest, LightGBM's .txt"
@@ -58,19 +57,19 @@ def load_model(path: str | Path, allow_pickle: bool = False) -> Any:
     if kind == ".txt":
         from fewest.persistence.boosters import LightGBMModel
 
-        with refusing(path.name, "it is no text"):
+        with refusing(path.name, "it is not text"):
             text = data.decode("utf-8")
         return LightGBMModel(text, path.name)
-    raise ModelError(f"{path.name} is of no known kind of model file", do=f"known are {KNOWN}; or use skops.io.dump")
+    raise ModelError(f"{path.name} is not a known kind of model file", do=f"known are {KNOWN}; or use skops.io.dump")
 
 
 def _load_json(data: bytes, name: str) -> Any:
     """A tree of ours, or a model of XGBoost, in JSON or UBJSON."""
-    from fewest.persistence._trees import is_tree, tree_model
-    from fewest.persistence.boosters import load_xgboost
+    from fewest.persistence._array_parts import tree_model
+    from fewest.persistence._xgboost_json import load_xgboost
 
     content = parse_ubjson(data, name) if is_ubjson(data) else parse(data, name)
-    if is_tree(content):
+    if isinstance(content, dict) and content.get("kind") == "tree":
         return tree_model(content, name)
     return load_xgboost(content, name)
 

@@ -3,18 +3,22 @@
 from fewest.references._leaves import Leaves, leaves
 from fewest.references.audit import Audit
 from fewest.references.base import References
-from fewest.references.clusters import clusters
-from fewest.references.near_threshold import near_threshold
+from fewest.references.build import build
+from fewest.references.clusters import clusters, near_threshold
+from fewest.references.difference import Difference, differences
 from fewest.references.own_points import load, supplied
 from fewest.references.signatures import Signature
 from fewest.references.single import single
 
 __all__ = [
     "Audit",
+    "Difference",
     "Leaves",
     "References",
     "Signature",
+    "build",
     "clusters",
+    "differences",
     "leaves",
     "load",
     "near_threshold",

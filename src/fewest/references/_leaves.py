@@ -17,15 +17,13 @@ from fewest.constraints import Constraints
 from fewest.decision import Decision
 from fewest.errors import ModelError, UsageError, check_word
 from fewest.models.trees import Reach, Tree, boxes, read
-from fewest.models.trees.leaf_boxes import Box, Interval, Levels
+from fewest.models.trees.leaf_boxes import Box, Interval, Levels, Value, nearest_inside
 from fewest.models.trees.reach import decode
-from fewest.models.trees.slots import Value
 from fewest.models.trees.tree import encode_feature, has_levels
-from fewest.models.trees.values import nearest_inside
-from fewest.references._centres import centre_of
 from fewest.references._round_values import holding
-from fewest.references.base import References, build
-from fewest.references.training_rows import TrainingRows, warn_where_predict_differs
+from fewest.references.base import References, scored
+from fewest.references.single import centre_of
+from fewest.references.training_rows import TrainingRows
 from fewest.tables.schema import Schema
 
 Floats = npt.NDArray[np.float64]
@@ -112,9 +110,8 @@ def leaves(
     ('debt had been 5 instead of 8', 'leaf 1', 1.0)
     """
     check_word("value", value, ("nearest", "median", "mean"))
-    training = TrainingRows.read(decision, X, y, schema, groups)
+    training = TrainingRows.read(decision, X, y, schema, groups, compare=True)
     schema, good = training.schema, training.accepted
-    warn_where_predict_differs(decision, training.frame)
     tree = read(decision, schema, training.frame)
     places = [(node, box) for node, box in boxes(tree) if not tree.positive[node]]
     nodes = [node for node, _ in places]
@@ -127,7 +124,7 @@ def leaves(
     overall = schema.snap(centre_of(schema, good, "median"))
     rows = [_row(tree, node, box, typical, overall) for node, box in places]
     # A narrow box takes more decimals than its feature has; with fewer, the typical case would be outside its leaf.
-    plain = build(
+    plain = scored(
         decision, holding(schema, rows), rows,
         [f"leaf {number}" for number in _numbers(tree, nodes)], support[nodes].tolist(), on_positive="error",
         provenance={"kind": "leaves", "value": value, "leaves": len(nodes), "negatives": len(good)},

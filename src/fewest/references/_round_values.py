@@ -22,14 +22,7 @@ MOST_DECIMALS = 17  # no double of ordinary size needs more
 def as_frame(
     schema: Schema, rows: Sequence[Mapping[Any, Any]], unseen: Literal["error", "allow"] = "allow"
 ) -> pd.DataFrame:
-    """Rows of values as a table, rounded and typed as the schema says.
-
-    Examples
-    --------
-    >>> schema = Schema.infer(pd.DataFrame({"rate": [0.5, 1.5], "age": [20, 40]}))
-    >>> as_frame(schema, [{"rate": 0.26, "age": 30.2}]).to_dict("records")
-    [{'rate': 0.3, 'age': 30}]
-    """
+    """Rows of values as a table, rounded and typed as the schema says."""
     typed = pd.DataFrame([schema.snap(dict(row)) for row in rows], columns=list(schema.columns))
     return schema.conform(typed, unseen=unseen)
 
@@ -40,26 +33,6 @@ def finer(
     """Rounded rows, of which those that only rounding got refused have more decimals; and the schema that says so.
 
     Whole numbers stay whole: a row that is refused because of them stays refused.
-
-    Parameters
-    ----------
-    decision : Decision
-    schema : Schema
-    rows : sequence of mappings
-        Column -> value, with all decimals.
-    frame : (n, columns)
-        The rows, rounded as the schema says.
-    refused : sequence of int
-        Rows of ``frame`` the model decides against.
-
-    Examples
-    --------
-    >>> schema = Schema.infer(pd.DataFrame({"rate": [0.5, 1.5]}))
-    >>> decision = Decision(lambda rows: rows["rate"].to_numpy(), threshold=1.48)
-    >>> rows = [{"rate": 1.4721}, {"rate": 0.7321}]
-    >>> more, frame = finer(decision, schema, rows, as_frame(schema, rows), [0])
-    >>> frame["rate"].tolist(), more.features[0].decimals
-    ([1.47, 0.7], 2)
     """
     values, most = frame.to_dict("records"), 0
     for number in refused:
@@ -82,14 +55,7 @@ def _steps(decision: Decision, schema: Schema, row: Mapping[Any, Any]) -> range:
 
 
 def holding(schema: Schema, rows: Sequence[Mapping[Any, Any]]) -> Schema:
-    """The schema with as many decimals as the rows' numbers are written with, where that is more than it has.
-
-    Examples
-    --------
-    >>> schema = Schema.infer(pd.DataFrame({"rate": [0.5, 1.5]}))
-    >>> holding(schema, [{"rate": 0.512}, {"rate": 1.0}]).features[0].decimals
-    3
-    """
+    """The schema with as many decimals as the rows' numbers are written with, where that is more than it has."""
     features = []
     for feature in schema.features:
         cells = [row[column] for row in rows for column in feature.columns] if feature.kind == "number" else []

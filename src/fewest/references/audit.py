@@ -14,10 +14,12 @@ from fewest.references.file import Saved
 from fewest.references.spread import FEW, Floats, Range, middle_range
 from fewest.tables.closeness import feature_distances
 from fewest.tables.schema import Feature, Schema
+from fewest.tables.values import value_of
 
 FEATURE_COLUMNS = ("reference", "feature", "value", "low", "high", "nearest", "possible", "note")
 REFERENCE_COLUMNS = (
-    "name", "people", "score", "accepted", "log_density", "density_quantile", "signed", "signature", "twin_of", "note",
+    "name", "people", "score", "accepted", "log_density", "density_quantile", "signed", "signature", "flexible_of",
+    "note",
 )  # fmt: skip
 
 
@@ -64,9 +66,9 @@ class People:
         ranges = tuple(middle_range(schema, group) if len(group) else {} for group in groups)
         return cls(ranges, tuple(len(group) for group in groups), nearest.reset_index(drop=True))
 
-    def with_twins(self, twin_of: Sequence[int]) -> People:
+    def with_twins(self, flexible_of: Sequence[int]) -> People:
         """The same, where a flexible twin stands for the people of the reference it was moved from."""
-        own = [number if original < 0 else original for number, original in enumerate(twin_of)]
+        own = [number if original < 0 else original for number, original in enumerate(flexible_of)]
         if not own:
             return self
         return People(tuple(self.ranges[k] for k in own), tuple(self.counts[k] for k in own), self.nearest)
@@ -81,7 +83,7 @@ class Audit:
     references : DataFrame
         One row per reference: ``name``, ``people`` it stands for (-1: not known), ``score``, ``accepted``,
         ``log_density`` and ``density_quantile`` (its rank among the accepted cases, 0 to 1), ``signed``, ``signature``,
-        ``twin_of`` (the reference a flexible one was moved from, empty for others) and ``note``.
+        ``flexible_of`` (the reference a flexible one was moved from, empty for others) and ``note``.
     table : DataFrame
         One row per reference and feature: ``reference``, ``feature``, ``value``, ``low`` and ``high`` (10 % and 90 %
         quantile of its people), ``nearest`` (the value of the nearest real row, where training rows were given),
@@ -119,16 +121,7 @@ class Audit:
 
 
 def audit(saved: Saved, *, people: People | None = None, density: Dense | None = None) -> Audit:
-    """The audit of what a file of references holds.
-
-    Parameters
-    ----------
-    saved : Saved
-    people : People, optional
-        Training rows, for the ranges and the nearest real row.
-    density : Dense, optional
-        A `Credibility`, to say how usual each reference is.
-    """
+    """The audit of what a file of references holds."""
     schema = saved.schema or Schema.infer(saved.frame)
     ranges = people.ranges if people is not None else saved.spread.ranges or ({},) * len(saved)
     nearest = [None] * len(saved) if people is None else [people.nearest.iloc[k] for k in range(len(saved))]
@@ -173,7 +166,7 @@ def _reference_row(saved: Saved, number: int, people: int, cut: float, dense: tu
     ]
     signed = signature is not None and not broken
     note = "; ".join(part for part in notes if part)
-    twin = saved.names[saved.twin_of[number]] if saved.twin_of and saved.twin_of[number] >= 0 else ""
+    twin = saved.names[saved.flexible_of[number]] if saved.flexible_of and saved.flexible_of[number] >= 0 else ""
     return saved.names[number], people, score, accepted, *dense, signed, state, twin, note
 
 
@@ -190,32 +183,8 @@ def _feature_row(
     return name, feature.name, value, low, high, real, not problem, note
 
 
-def value_of(feature: Feature, values: Mapping[str, Any] | pd.Series[Any]) -> Any:
-    """A feature's value: the level of a one-hot group, the parts of any other group.
-
-    Examples
-    --------
-    >>> value_of(Feature("job", "indicators", ("none", "clerk")), {"none": 0, "clerk": 1})
-    'clerk'
-    """
-    if feature.kind == "indicators":
-        return next((column for column in feature.columns if values.get(column) == 1), None)
-    if len(feature.columns) > 1:
-        return {column: values.get(column) for column in feature.columns}
-    value = values.get(feature.columns[0])
-    return None if value is None or pd.isna(value) else value.item() if isinstance(value, np.generic) else value
-
-
 def impossible(feature: Feature, values: Mapping[str, Any]) -> str:
-    """Why nobody can have this value; empty where somebody can.
-
-    Examples
-    --------
-    >>> impossible(Feature("credits", "integer", ("credits",), minimum=1, maximum=4), {"credits": 1.4})
-    'not a whole number: use 1'
-    >>> impossible(Feature("job", "category", ("job",), levels=("none", "clerk")), {"job": "yacht"})
-    'a level that was never seen'
-    """
+    """Why nobody can have this value; empty where somebody can."""
     absent = [column for column in feature.columns if column not in values]
     if absent:
         return f"there is no value for {', '.join(absent)}"

@@ -71,7 +71,7 @@ class References:
         The rule of ``embedding``. It holds training rows and is never written to a file.
     spread : Spread
         Quantiles of the accepted cases' numbers; empty where no training rows were given.
-    twin_of : tuple of int
+    flexible_of : tuple of int
         For each reference the one it is the flexible twin of, -1 for none; empty where there are no twins. Twins come
         after all others.
     signatures : tuple of Signature or None
@@ -88,7 +88,7 @@ class References:
     provenance: Mapping[str, Any] = field(default_factory=dict)
     assigner: Assigner | None = field(default=None, repr=False)
     spread: Spread = field(default_factory=Spread, repr=False)
-    twin_of: tuple[int, ...] = ()
+    flexible_of: tuple[int, ...] = ()
     signatures: tuple[Signature | None, ...] = ()
 
     def __post_init__(self) -> None:
@@ -139,7 +139,7 @@ class References:
             From these cases to all references, where that is known already.
         """
         plain = self._plain_candidates(frame, far)
-        return plain if not self.twin_of else np.hstack([plain, self._twins()[plain]])
+        return plain if not self.flexible_of else np.hstack([plain, self._twins()[plain]])
 
     def _plain_candidates(self, frame: pd.DataFrame, far: Distances | None = None) -> npt.NDArray[np.int32]:
         count = len(self.plain_numbers)
@@ -154,21 +154,22 @@ class References:
     @property
     def plain_numbers(self) -> list[int]:
         """Numbers of the references that are no flexible twins: the first ones."""
-        return [k for k in range(len(self)) if not self.twin_of or self.twin_of[k] < 0]
+        return [k for k in range(len(self)) if not self.flexible_of or self.flexible_of[k] < 0]
 
     def _twins(self) -> npt.NDArray[np.int32]:
         """Twin of each reference; itself where it has none."""
         twins = np.arange(len(self), dtype=np.int32)
-        for number, original in enumerate(self.twin_of):
+        for number, original in enumerate(self.flexible_of):
             if original >= 0:
                 twins[original] = number
         return twins
 
     def plain(self) -> References:
         """The same without flexible twins."""
-        return self._take(self.plain_numbers) if self.twin_of else self
+        return self.take(self.plain_numbers) if self.flexible_of else self
 
-    def _take(self, numbers: Sequence[int]) -> References:
+    def take(self, numbers: Sequence[int]) -> References:
+        """Some of the references, none of them the flexible one of another."""
         return replace(
             self,
             frame=self.frame.iloc[list(numbers)].reset_index(drop=True),
@@ -177,7 +178,7 @@ class References:
             score=self.score[list(numbers)],
             spread=replace(self.spread, ranges=_picked(self.spread.ranges, numbers)),
             signatures=_picked(self.signatures, numbers),
-            twin_of=(),
+            flexible_of=(),
         )
 
     def flexible(
@@ -254,7 +255,7 @@ class References:
         if X is not None:
             rows = TrainingRows.read(self.decision, X, y, self.schema, unseen="allow").accepted
             people = People.of(self.schema, self.frame, rows, self._plain_candidates(rows)[:, 0].tolist())
-            people = people.with_twins(self.twin_of)
+            people = people.with_twins(self.flexible_of)
         return audit(self.saved(), people=people, density=credibility)
 
     def sign_off(
@@ -313,7 +314,7 @@ class References:
             assignment=self.assignment,
             provenance=dict(self.provenance),
             spread=self.spread,
-            twin_of=self.twin_of,
+            flexible_of=self.flexible_of,
             signatures=self.signatures,
         )
 
@@ -342,12 +343,12 @@ def _with_twins(plain: References, moved: pd.DataFrame, flexibility: Flexibility
         score=np.concatenate([plain.score, plain.decision.verdicts(moved).score]),
         spread=replace(plain.spread, ranges=plain.spread.ranges * 2),
         signatures=(*plain.signatures, *(None,) * m) if plain.signatures else (),
-        twin_of=(-1,) * m + tuple(range(m)),
+        flexible_of=(-1,) * m + tuple(range(m)),
         provenance={**plain.provenance, "flexible": asdict(flexibility)},
     )
 
 
-def build(
+def scored(
     decision: Decision,
     schema: Schema,
     rows: Sequence[Mapping[str, Any]],

@@ -1,19 +1,35 @@
-"""One reference per group of like accepted cases, so that a case is compared with its own kind (SEV-cluster)."""
+"""One reference per group of like accepted cases, so that a case is compared with its own kind (SEV-cluster).
+
+`clusters` groups all accepted cases, `near_threshold` those that were only just accepted.
+"""
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
 from fewest.decision import Decision
-from fewest.references._centres import Centre
-from fewest.references._grouping import GroupingSettings, Select, grouped
-from fewest.references.base import Assignment, References
-from fewest.references.training_rows import TrainingRows, warn_where_predict_differs
+from fewest.errors import DataError, FewestWarning, PositiveReferenceError, check_count, check_number, check_word
+from fewest.references.base import Assignment, References, check_assignment, scored
+from fewest.references.single import CENTRES, Centre, centre_of
+from fewest.references.spread import Spread
+from fewest.references.training_rows import TrainingRows
 from fewest.tables.schema import Schema
 
 if TYPE_CHECKING:
-    from fewest.references.clustering import Embedding
+    from fewest.references.clustering import ClusterSpace, Embedding, ScoreSoftKMeans
+    from fewest.references.clustering.embedding import Fitted
+
+Floats = npt.NDArray[np.float64]
+Select = Literal["silhouette", "bic"]
+SHOWN = 3
+KIND = "near threshold"
 
 
 def clusters(
@@ -89,7 +105,245 @@ def clusters(
     ([21, 61], [3, 2])
     """
     settings = GroupingSettings(n_clusters, centre, embedding, assignment, m, select, random_state, max_rows, min_share)
-    training = TrainingRows.read(decision, X, y, schema, groups)
+    training = TrainingRows.read(decision, X, y, schema, groups, compare=True)
     rows = training.accepted
-    warn_where_predict_differs(decision, training.frame)
-    return grouped(decision, training.schema, rows, settings, {"kind": "clusters", "rows": len(rows)}, rows)
+    return _grouped(decision, training.schema, rows, settings, {"kind": "clusters", "rows": len(rows)}, rows)
+
+
+def near_threshold(
+    decision: Decision,
+    X: Any,
+    y: Any = None,
+    *,
+    width: float = 0.1,
+    n_clusters: int | Literal["auto"] = 1,
+    centre: Centre = "median",
+    embedding: str | Embedding = "identity",
+    assignment: Assignment = "sparsest",
+    m: float = 2.0,
+    select: Select = "silhouette",
+    schema: Schema | None = None,
+    groups: Mapping[str, Sequence[str]] | None = None,
+    random_state: int = 0,
+    max_rows: int = 20_000,
+    min_share: float = 0.02,
+) -> References:
+    """Typical cases among those the model accepted with a score just below the threshold.
+
+    The official commentary on Regulation B (12 CFR 1002.9(b)(2), comments 4 and 5) lets a creditor compare a refused
+    applicant with those whose score was at or slightly above the passing score.
+
+    Such references are close to the cases decided against, and explanations that lead to them turn the decision
+    narrowly and change more features: a reference near the line leaves little to spare.
+
+    Parameters
+    ----------
+    decision : Decision
+    X : table
+        Training rows.
+    y : (n,) labels, optional
+        Where given, only rows that do not have the positive label are used. Read as in `single`.
+    width : float
+        The band of scores below the threshold, in the units of the score.
+    n_clusters, centre, embedding, assignment, m, select, schema, groups, random_state, max_rows, min_share
+        As in `clusters`; one reference by default.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> X = pd.DataFrame({"debt": [1, 2, 4, 5, 6, 8, 9]}); y = [0, 0, 0, 0, 1, 1, 1]
+    >>> decision = Decision(LogisticRegression().fit(X, y))
+    >>> near_threshold(decision, X, y, width=0.4).frame["debt"].tolist()
+    [4]
+    """
+    settings = GroupingSettings(n_clusters, centre, embedding, assignment, m, select, random_state, max_rows, min_share)
+    check_number("width", width, "use a number above 0, in the units of the score", above=0)
+    training = TrainingRows.read(decision, X, y, schema, groups, compare=True)
+    rows = training.accepted
+    score, positive = decision.verdicts(rows)
+    band = ~positive & (score >= decision.cut - width)
+    if not band.any():
+        below = np.unique(score[~positive])[::-1][:SHOWN]
+        nearest = f"the nearest below are {', '.join(f'{s:.4g}' for s in below)}" if len(below) else "none is below"
+        raise DataError(
+            f"no accepted row has a score in [{decision.cut - width:.4g}, {decision.cut:.4g}); {nearest}",
+            do="widen the band with width=" if len(below) else "check `positive=` and the threshold",
+        )
+    accepted = rows if y is not None else rows[~positive]
+    provenance = {"kind": KIND, "width": width}
+    return _grouped(decision, training.schema, rows[band], settings, provenance, accepted, called=KIND)
+
+
+@dataclass(frozen=True)
+class GroupingSettings:
+    """How rows are grouped; checked when made."""
+
+    n_clusters: int | Literal["auto"]
+    centre: Centre
+    embedding: str | Embedding
+    assignment: Assignment
+    m: float
+    select: Select
+    random_state: int
+    max_rows: int
+    min_share: float
+
+    def __post_init__(self) -> None:
+        check_word("centre", self.centre, CENTRES)
+        check_assignment(self.assignment)
+        if self.n_clusters != "auto":
+            check_count("n_clusters", self.n_clusters, do=', or "auto"')
+        check_word("select", self.select, ("silhouette", "bic"))
+        check_number("m", self.m, "use a number above 0", above=0)
+        check_count("max_rows", self.max_rows)
+        check_number("min_share", self.min_share, "use a share from 0 to below 1", least=0, most=np.nextafter(1, 0))
+
+
+@dataclass(frozen=True, eq=False)
+class ByEmbedding:
+    """Sends a case to the cluster whose centre is nearest to the case's place in the embedding.
+
+    Each row is encoded, placed and sent by itself: alone, in a batch and in any order it gets the same reference.
+    """
+
+    space: ClusterSpace
+    fitted: Fitted
+    centres: Floats
+
+    def assign(self, frame: pd.DataFrame) -> npt.NDArray[np.int32]:
+        """Reference of each row, (n,)."""
+        from fewest.references.clustering.soft_kmeans import nearest
+
+        return nearest(self.fitted.transform(self.space.encode(frame)), self.centres)
+
+
+def _grouped(
+    decision: Decision, schema: Schema, rows: pd.DataFrame, settings: GroupingSettings, provenance: Mapping[str, Any],
+    population: pd.DataFrame, called: str | None = None,
+) -> References:  # fmt: skip
+    """One reference per cluster of rows, made of its rows the model accepts; ``population`` gives the spread."""
+    rows = _sample(rows, settings)
+    if settings.n_clusters != "auto" and settings.n_clusters > len(rows):
+        raise DataError(
+            f"there are {len(rows)} rows but n_clusters is {settings.n_clusters}", do=f"use at most {len(rows)}"
+        )
+    verdicts = decision.verdicts(rows)
+    if verdicts.positive.all():
+        raise PositiveReferenceError(
+            f"the model decides against all {len(rows)} rows that references are made of "
+            f"(lowest score {verdicts.score.min():.4g} >= {decision.cut:.4g})",
+            do="check the labels, `positive=` and the threshold",
+        )
+    labels, assigner = _cluster(decision, schema, rows, verdicts.score, settings)
+    groups = [np.flatnonzero((labels == k) & ~verdicts.positive) for k in range(len(assigner.centres))]
+    order = sorted(range(len(groups)), key=lambda k: -len(groups[k]))  # the largest is cluster 1
+    names = {k: f"{called or 'cluster'} {place + 1}" for place, k in enumerate(order)}
+    if called is not None and len(order) == 1:
+        names = {order[0]: called}
+    least = max(1.0, settings.min_share * sum(map(len, groups)))
+    filled = [k for k in order if len(groups[k]) >= min(least, len(groups[order[0]]))]
+    refs = scored(
+        decision, schema, [centre_of(schema, rows.iloc[groups[k]], settings.centre) for k in filled],
+        [names[k] for k in filled], [len(groups[k]) for k in filled], on_positive="allow",
+        assignment=settings.assignment, provenance=_say(provenance, settings, len(rows), len(groups)),
+        assigner=replace(assigner, centres=assigner.centres[filled]), rescue=True,
+    )  # fmt: skip
+    gone = [f"{names[k]} ({_too_few(len(groups[k]))})" for k in order if k not in filled]
+    people = {names[k]: rows.iloc[groups[k]] for k in filled}
+    refs = _accepted(refs, gone, list(people.values()))
+    return replace(refs, spread=Spread.of(schema, population, [people[name] for name in refs.names]))
+
+
+def _too_few(accepted: int) -> str:
+    if accepted == 0:
+        return "the model accepts none of its rows"
+    return f"too few to be typical: {accepted} row{'s' if accepted != 1 else ''}"
+
+
+def _sample(rows: pd.DataFrame, settings: GroupingSettings) -> pd.DataFrame:
+    if len(rows) <= settings.max_rows:
+        return rows
+    random = np.random.default_rng(settings.random_state)
+    return rows.iloc[np.sort(random.choice(len(rows), settings.max_rows, replace=False))]
+
+
+def _cluster(
+    decision: Decision, schema: Schema, rows: pd.DataFrame, score: Floats, settings: GroupingSettings
+) -> tuple[npt.NDArray[np.int32], ByEmbedding]:
+    """Cluster of each row, and the rule for other rows."""
+    # scikit-learn and the compiled rule are loaded here, so that importing fewest stays light.
+    from fewest.references.clustering import ClusterSpace, ScoreSoftKMeans
+    from fewest.references.clustering.choose import choose_clusters
+    from fewest.references.clustering.embedding import identity, named
+
+    space = ClusterSpace.read(decision, schema, rows)
+    # One cluster needs no map: its centre is the only one there is.
+    chosen = named(settings.embedding, settings.random_state)
+    fitted = (identity() if settings.n_clusters == 1 else chosen).fit(space.encode(rows))
+    places, softness = fitted.coordinates, centred_score(decision, score)
+
+    def fit(n_clusters: int) -> ScoreSoftKMeans:
+        return ScoreSoftKMeans(n_clusters, m=settings.m, random_state=settings.random_state).fit(places, score=softness)
+
+    if settings.n_clusters == "auto":
+        clustering = choose_clusters(places, fit, settings.select)
+    else:
+        clustering = fit(settings.n_clusters)
+    return clustering.labels_, ByEmbedding(space, fitted, clustering.cluster_centers_)
+
+
+def centred_score(decision: Decision, score: Floats) -> Floats:
+    """Scores with 0.5 where the decision turns, in [0, 1] or near it whatever the model's scores are.
+
+    Probabilities are moved; scores without bounds pass through a logistic curve.
+    """
+    from scipy.special import expit
+
+    if decision.kind in ("proba", "torch", "label") or (score.min() >= 0 and score.max() <= 1):
+        return np.asarray(score - decision.cut + 0.5)
+    return np.asarray(expit(score - decision.cut))
+
+
+def _say(provenance: Mapping[str, Any], settings: GroupingSettings, rows: int, found: int) -> dict[str, Any]:
+    return {
+        **provenance,
+        "centre": settings.centre,
+        "embedding": str(settings.embedding),
+        "n_clusters": found,
+        "m": settings.m,
+        "random_state": settings.random_state,
+        "rows_clustered": rows,
+    }
+
+
+def _accepted(refs: References, gone: list[str], people: Sequence[pd.DataFrame]) -> References:
+    """The references the model accepts; a warning names the others, an error says that there are none."""
+    cut = refs.decision.cut
+    good = refs.score < cut
+    gone = [f"{refs.names[k]} (score {refs.score[k]:.4g} >= {cut:.4g})" for k in np.flatnonzero(~good)] + gone
+    if not good.any():
+        raise PositiveReferenceError(
+            f"no cluster has a centre that the model accepts: {', '.join(gone)}",
+            do=_centres_that_work(refs, people),
+        )
+    if not gone:
+        return refs
+    warnings.warn(f"no references are made of {', '.join(gone)}", FewestWarning, stacklevel=4)
+    kept = np.flatnonzero(good)
+    assigner = refs.assigner
+    if isinstance(assigner, ByEmbedding):
+        assigner = replace(assigner, centres=assigner.centres[kept])
+    return replace(refs.take(kept.tolist()), provenance={**refs.provenance, "left_out": gone}, assigner=assigner)
+
+
+def _centres_that_work(refs: References, people: Sequence[pd.DataFrame]) -> str:
+    """Centres the model accepts of the same people; a medoid is one of them, and nearly always is."""
+    found = []
+    for centre in CENTRES:
+        points = [centre_of(refs.schema, rows, centre) for rows in people]
+        names, support = refs.names, refs.support.tolist()
+        other = scored(refs.decision, refs.schema, points, names, support, on_positive="allow", rescue=True)
+        if (other.score < other.decision.cut).any():
+            found.append(f'centre="{centre}"' + (" (a real case: mind whose)" if centre == "medoid" else ""))
+    return " or ".join(found) or "check the labels, `positive=` and the threshold"

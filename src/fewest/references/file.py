@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from fewest.errors import DataError, UsageError
+from fewest.errors import DataError, FewestError, UsageError
 from fewest.references.signatures import Clock, Signature, fingerprint, sign, utc_now
 from fewest.references.spread import Spread
 from fewest.tables.files import write_text
@@ -48,7 +48,7 @@ class Saved:
     assignment : str
     provenance : mapping
     spread : Spread
-    twin_of : tuple of int
+    flexible_of : tuple of int
         For each reference the one it is the flexible twin of, -1 for none; empty where there are no twins.
     signatures : tuple of Signature or None
         As they stand in the file, whether they hold or not.
@@ -63,7 +63,7 @@ class Saved:
     assignment: str = "features"
     provenance: Mapping[str, Any] = field(default_factory=dict)
     spread: Spread = field(default_factory=Spread)
-    twin_of: tuple[int, ...] = ()
+    flexible_of: tuple[int, ...] = ()
     signatures: tuple[Signature | None, ...] = ()
 
     def __len__(self) -> int:
@@ -104,7 +104,7 @@ class Saved:
 
     def _entry(self, number: int) -> dict[str, Any]:
         """One reference; what is not known of it is left out."""
-        score, twin_of = self.score[number], self.twin_of[number] if self.twin_of else -1
+        score, flexible_of = self.score[number], self.flexible_of[number] if self.flexible_of else -1
         signature = self.signatures[number] if self.signatures else None
         entry: dict[str, Any] = {
             "name": self.names[number],
@@ -114,8 +114,8 @@ class Saved:
         }
         if self.schema is not None and np.isfinite(score):
             entry["scored"] = fingerprint(self.names[number], self.values[number], self.schema)
-        if twin_of >= 0:
-            entry["twin_of"] = self.names[twin_of]
+        if flexible_of >= 0:
+            entry["twin_of"] = self.names[flexible_of]
         if self.spread.ranges and self.spread.ranges[number]:
             entry["ranges"] = {column: list(ends) for column, ends in self.spread.ranges[number].items()}
         if signature is not None:
@@ -132,16 +132,7 @@ class Saved:
 
 
 def read_saved(path: str | Path) -> Saved:
-    """Read a references file of any format there was.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> path = Path(tempfile.mkdtemp()) / "refs.json"
-    >>> _ = path.write_text('{"format": 1, "references": [{"name": "r1", "values": {"age": 35}}]}')
-    >>> read_saved(path).names
-    ('r1',)
-    """
+    """Read a references file of any format there was."""
     path = Path(path)
     if not path.is_file():
         raise DataError(f"there is no file {path.name}", do="check the path of the references")
@@ -150,6 +141,8 @@ def read_saved(path: str | Path) -> Saved:
         if content.get("format") not in READABLE:
             raise DataError(f"{path.name} is not a references file of format 1 or 2", do="save it again")
         return from_dict(content)
+    except FewestError:
+        raise
     except (ValueError, KeyError, TypeError, AttributeError, IndexError) as error:
         raise DataError(f"{path.name} is not a references file ({error})", do="save the references again") from error
 
@@ -161,13 +154,7 @@ def plain_rows(frame: pd.DataFrame) -> tuple[dict[str, Any], ...]:
 
 
 def choose(names: Sequence[str], which: str | Sequence[str] | None) -> set[int]:
-    """Numbers of the references that are named; all for None.
-
-    Examples
-    --------
-    >>> choose(("a", "b", "c"), "b"), choose(("a", "b"), None)
-    ({1}, {0, 1})
-    """
+    """Numbers of the references that are named; all for None."""
     if which is None:
         return set(range(len(names)))
     wanted = [which] if isinstance(which, str) else list(which)
@@ -195,7 +182,7 @@ def from_dict(content: Mapping[str, Any]) -> Saved:
         assignment=str(content.get("assignment")),
         provenance=dict(content.get("provenance") or {}),
         spread=_spread(content, entries),
-        twin_of=_twins(entries, names),
+        flexible_of=_twins(entries, names),
         signatures=tuple(None if signature is None else Signature.from_dict(signature) for signature in signatures),
     )
 

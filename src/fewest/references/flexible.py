@@ -66,31 +66,7 @@ class Flexibility:
 def move(
     decision: Decision, schema: Schema, frame: pd.DataFrame, spread: Spread, flexibility: Flexibility
 ) -> pd.DataFrame:
-    """Every reference moved to a lower score.
-
-    Parameters
-    ----------
-    decision : Decision
-    schema : Schema
-    frame : (m, columns)
-        References, typed and rounded.
-    spread : Spread
-        Its quantiles give the bands.
-    flexibility : Flexibility
-
-    Returns
-    -------
-    (m, columns)
-        In the order of ``frame``; the model scores no row higher than the one it comes from.
-
-    Examples
-    --------
-    >>> X = pd.DataFrame({"debt": range(101)})
-    >>> decision = Decision(lambda rows: rows["debt"].to_numpy() / 100)
-    >>> schema = Schema.infer(X)
-    >>> move(decision, schema, X.iloc[[40]], Spread.of(schema, X), Flexibility(0.05))["debt"].tolist()
-    [35]
-    """
+    """Every reference moved to a lower score."""
     numbers = numeric_columns(schema)
     choices = [
         {column: candidates(schema, spread.quantiles.get(column), row, column, flexibility) for column in numbers}
@@ -105,14 +81,7 @@ def move(
 def candidates(
     schema: Schema, quantiles: Floats | None, row: Mapping[str, Any], column: str, flexibility: Flexibility
 ) -> list[float]:
-    """Values a number may take: its own first, then those of the grid, typed, from the nearest to the farthest.
-
-    Examples
-    --------
-    >>> schema = Schema.infer(pd.DataFrame({"age": [20, 30]}))
-    >>> candidates(schema, np.arange(101.0), {"age": 40}, "age", Flexibility(0.02, grid=3))
-    [40.0, 38.0, 42.0]
-    """
+    """Values a number may take: its own first, then those of the grid, typed, from the nearest to the farthest."""
     value = row[column]
     if pd.isna(value) or quantiles is None:
         return [value]
@@ -128,16 +97,7 @@ def candidates(
 
 
 def typed_inside(feature: Feature, values: Floats, low: float, high: float) -> Floats:
-    """Values rounded as the feature is shown, each to the nearest such value inside [low, high]; none if there is none.
-
-    Examples
-    --------
-    >>> age = Feature("age", "integer", ("age",))
-    >>> typed_inside(age, np.array([2.4, 3.6]), 2.4, 3.6).tolist()
-    [3.0, 3.0]
-    >>> typed_inside(age, np.array([2.5]), 2.4, 2.6).tolist()
-    []
-    """
+    """Values rounded as the feature is shown, each to the nearest one inside [low, high]; none if there is none."""
     steps = 10.0**feature.decimals
     # Rounded first: 0.3 * 10 is a little more than 3, and would be lifted to 4.
     first, last = np.ceil(np.round(low * steps, 6)), np.floor(np.round(high * steps, 6))

@@ -13,7 +13,7 @@ import pandas as pd
 
 from fewest.decision import Decision
 from fewest.errors import DataError, FewestWarning
-from fewest.references.base import Assignment, OnPositive, References, build
+from fewest.references.base import Assignment, OnPositive, References, scored
 from fewest.references.file import UNKNOWN_SUPPORT, Saved, read_saved
 from fewest.tables.frames import to_frame
 from fewest.tables.schema import Schema
@@ -132,7 +132,11 @@ def _from_file(
     if saved.assignment == "embedding":
         provenance["note"] = "saved with assignment by embedding, which a file does not hold"
     return replace(
-        refs, provenance=provenance, spread=saved.spread, twin_of=saved.twin_of, signatures=_valid_signatures(saved)
+        refs,
+        provenance=provenance,
+        spread=saved.spread,
+        flexible_of=saved.flexible_of,
+        signatures=_valid_signatures(saved),
     )
 
 
@@ -175,7 +179,7 @@ def _build(
     typed = schema.conform(frame)
     _refuse_infinite(typed)
     rows = [dict(typed.iloc[k]) for k in range(len(typed))]
-    return build(
+    return scored(
         decision, schema, rows, names, support or [UNKNOWN_SUPPORT] * len(rows), on_positive=on_positive,
         assignment=assignment, provenance={"kind": "supplied", "rows": len(rows)},
     )  # fmt: skip

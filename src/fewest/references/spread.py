@@ -54,28 +54,14 @@ def numeric_columns(schema: Schema) -> list[str]:
 
 
 def sketch(schema: Schema, rows: pd.DataFrame) -> dict[str, Floats]:
-    """Quantiles of each numeric column at evenly spaced levels; columns without a finite number are left out.
-
-    Examples
-    --------
-    >>> X = pd.DataFrame({"age": [20, 30, 40], "job": ["a", "b", "b"]})
-    >>> {column: values[[0, 50, 200]].tolist() for column, values in sketch(Schema.infer(X), X).items()}
-    {'age': [20.0, 25.0, 40.0]}
-    """
+    """Quantiles of each numeric column at evenly spaced levels; columns without a finite number are left out."""
     levels = np.linspace(0.0, 1.0, POINTS)
     found = {column: _finite(schema, rows, column) for column in numeric_columns(schema)}
     return {column: np.quantile(values, levels) for column, values in found.items() if len(values)}
 
 
 def middle_range(schema: Schema, rows: pd.DataFrame) -> dict[str, Range]:
-    """10 % and 90 % quantile of each numeric column.
-
-    Examples
-    --------
-    >>> X = pd.DataFrame({"age": range(20, 41)})
-    >>> middle_range(Schema.infer(X), X)
-    {'age': (22.0, 38.0)}
-    """
+    """10 % and 90 % quantile of each numeric column."""
     ranges = {}
     for column in numeric_columns(schema):
         values = _finite(schema, rows, column)
@@ -87,13 +73,7 @@ def middle_range(schema: Schema, rows: pd.DataFrame) -> dict[str, Range]:
 
 
 def position(quantiles: Floats, value: float) -> float:
-    """Level of a value among quantiles: the middle of its levels where many cases have that very value.
-
-    Examples
-    --------
-    >>> position(np.array([0.0, 0.0, 0.0, 4.0, 8.0]), 0.0), position(np.array([0.0, 0.0, 0.0, 4.0, 8.0]), 6.0)
-    (0.25, 0.875)
-    """
+    """Level of a value among quantiles: the middle of its levels where many cases have that very value."""
     levels = np.linspace(0.0, 1.0, len(quantiles))
     first, after = (int(np.searchsorted(quantiles, value, side=side)) for side in ("left", "right"))
     if first < after:
@@ -103,15 +83,7 @@ def position(quantiles: Floats, value: float) -> float:
 
 
 def band(quantiles: Floats, value: float, eps: float) -> Range:
-    """Values whose level is within eps of the value's own, clipped to [0, 1].
-
-    Examples
-    --------
-    >>> band(np.arange(101.0), 40.0, 0.05)
-    (35.0, 45.0)
-    >>> band(np.arange(101.0), 99.0, 0.05)
-    (94.0, 100.0)
-    """
+    """Values whose level is within eps of the value's own, clipped to [0, 1]."""
     level = position(quantiles, value)
     low, high = at_levels(quantiles, np.array([max(0.0, level - eps), min(1.0, level + eps)]))
     return float(low), float(high)

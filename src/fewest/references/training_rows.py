@@ -71,8 +71,12 @@ class TrainingRows:
         groups: Mapping[str, Sequence[str]] | None = None,
         *,
         unseen: Literal["error", "allow"] = "error",
+        compare: bool = False,
     ) -> TrainingRows:
-        """Read a table and its labels; without a schema, read that off the table as well."""
+        """Read a table and its labels; what is not given of schema and labels is read off the table and the decision.
+
+        With ``compare`` a warning says where the decision is not what the model's own ``predict`` gives.
+        """
         schema = schema or Schema.infer(X, groups, decision.columns)
         frame = schema.conform(X, unseen=unseen)
         labels = read_labels(decision, y, frame)
@@ -81,6 +85,8 @@ class TrainingRows:
                 f"no row is labelled as accepted ({decision.negative_name}), so there is nobody to compare with",
                 do="check the labels and `positive=`",
             )
+        if compare:
+            _warn_where_predict_differs(decision, frame)
         return cls(schema, frame, labels)
 
     @property
@@ -94,21 +100,9 @@ def read_labels(decision: Decision, y: Any, frame: pd.DataFrame) -> Labels:
 
     Booleans are labels where the classes are booleans, or 0 and 1, which XGBoost makes of them. With any other model
     they say which rows were accepted.
-
-    Parameters
-    ----------
-    decision : Decision
-    y : (n,) labels
-        Classes of the model; or booleans, True where a row was accepted.
-    frame : (n, columns)
-        The rows.
-
-    Examples
-    --------
-    >>> X = pd.DataFrame({"debt": [1, 9]})
-    >>> read_labels(Decision(lambda rows: rows["debt"].to_numpy() / 10), [True, False], X).accepted.tolist()
-    [True, False]
     """
+    if y is None:
+        return Labels(np.zeros(len(frame), dtype=bool), np.ones(len(frame), dtype=bool))
     labels = np.asarray(y)
     if labels.ndim != 1 or len(labels) != len(frame):
         raise DataError(f"there are {len(frame)} rows but labels of shape {labels.shape}", do="pass one label per row")
@@ -124,7 +118,7 @@ def read_labels(decision: Decision, y: Any, frame: pd.DataFrame) -> Labels:
     return Labels(refused, ~refused if decision.against is None else np.asarray(labels == decision.against))
 
 
-def warn_where_predict_differs(decision: Decision, frame: pd.DataFrame) -> None:
+def _warn_where_predict_differs(decision: Decision, frame: pd.DataFrame) -> None:
     """Warn where the decision and the model's own ``predict`` disagree, on up to 20,000 rows at even steps.
 
     A tree with as many rows of both classes in a leaf predicts its first class there; a score of 0.5 is not below a
@@ -152,7 +146,7 @@ def warn_where_predict_differs(decision: Decision, frame: pd.DataFrame) -> None:
             f"the model's own predict and this decision disagree on {differ.sum()} of {len(rows)} training rows{tie}"
             f"\n  Try: {do}",
             FewestWarning,
-            stacklevel=3,
+            stacklevel=4,
         )
 
 

@@ -40,7 +40,7 @@ class Codes:
     Attributes
     ----------
     codes : mapping
-        Feature and direction -> `Code`. A direction is that of the change that would have turned the decision: ``up``
+        Feature and direction -> `Code`. A direction is that of the change that would have changed the outcome: ``up``
         (a higher number), ``down`` (a lower one), ``level`` (another level, or a value where one is missing), or
         ``any``.
 

@@ -1,4 +1,4 @@
-"""A letter that tells somebody why a model decided against them; or the reasons why no such letter can be written.
+"""A letter that says why a model refused somebody; or the reasons why no such letter can be written.
 
 It supports a notice of the principal reasons; whether that is enough is for a lawyer to say.
 """
@@ -16,7 +16,7 @@ from fewest.references import References
 from fewest.references.file import Saved
 from fewest.reporting._codes import Codes
 from fewest.reporting._reasons import AT_MOST, Reason, Reasons, reasons
-from fewest.reporting._templates import render
+from fewest.reporting.rendering import render
 from fewest.results.explanation import Change, Explanation, Status
 from fewest.tables.schema import Schema
 from fewest.tables.values import Cells
@@ -26,8 +26,6 @@ NOTE = (
     "This letter supports a notice of the principal reasons for a decision. It describes what the model's decision "
     "depended on; it is not legal advice."
 )
-
-
 EXPLAIN = (
     "explain again: `fewest explain DATA --model FILE --references FILE --alternatives 1000 --out RUN`, or "
     "`explain(X, alternatives=1000)`"
@@ -156,14 +154,14 @@ def letter(
 def _against(answer: Explanation, saved: Saved, schema: Schema, protected: Collection[str]) -> list[Cause]:
     """Everything that stands against a letter."""
     if answer.status != Status.EXPLAINED:
-        return [(f"the case is {answer.status.value}, not EXPLAINED", "choose a case that is EXPLAINED")]
+        return [(f"the case is {answer.status.words}, not explained", "choose a case that is explained")]
     why = []
     if not answer.proof.verified:
         why.append(("the answer was not re-checked on the model", EXPLAIN))
     if not answer.proof.minimal:
         why.append(("the answer is not proved to be the smallest", EXPLAIN))
     if answer.plus:
-        why.append(("the answer is a SEV+: it says what brings the decision about, not what turns it", EXPLAIN))
+        why.append(("the answer is a SEV+: it says what is enough for the outcome, not what changes it", EXPLAIN))
     if not answer.all_listed:
         why.append(("not all smallest sets are listed (explain with more alternatives)", EXPLAIN))
     used = {change.feature for changes in (answer.changes, *answer.alternatives) for change in changes}

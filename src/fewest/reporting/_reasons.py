@@ -5,18 +5,23 @@ One set is one way among several; a reason drawn from it alone would depend on w
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
 from fewest.decision import Decision
-from fewest.errors import UsageError
+from fewest.errors import DataError, UsageError
 from fewest.reporting._codes import Code, Codes, Direction, direction_of
-from fewest.reporting._effects import Effects, effects
 from fewest.results.explanation import Change, Explanation, Status
 from fewest.results.explanations import Explanations
 from fewest.tables.schema import Schema
+from fewest.tables.values import written
 
+Effects = Mapping[str, float]
 Kind = Literal["necessary", "alternative"]
 AT_MOST = 4  # the commentary on Regulation B finds more than four reasons of little use
 SAME = 9  # decimals to which effects are compared
@@ -32,11 +37,11 @@ class Reason:
     kind : str
         ``necessary`` where it is in every smallest set, otherwise ``alternative``.
     effect : float or None
-        Its share of what turns the decision, 0 to 1; the effects of all reasons add up to 1. None without the model.
+        Its share of what changes the outcome, 0 to 1; the effects of all reasons add up to 1. None without the model.
     share : float
         Share of the smallest sets it is in.
     case, typical : object
-        The value of the case, and the one that would have helped to turn the decision.
+        The value of the case, and the one that would have helped to change the outcome.
     direction : str
         ``up``, ``down`` or ``level``: where the change leads.
     code : Code or None
@@ -60,7 +65,7 @@ class Reason:
 
 @dataclass(frozen=True)
 class Reasons:
-    """The reasons of one decision, the weightiest first.
+    """The reasons of one decision, most important first.
 
     Attributes
     ----------
@@ -155,9 +160,9 @@ def _check(answer: Explanation) -> None:
     """Refuse what reasons cannot be drawn from."""
     where = f"case {answer.label}"
     if answer.status != Status.EXPLAINED:
-        raise UsageError(f"{where} is {answer.status.value}: it has no reasons", do="ask for explained cases only")
+        raise UsageError(f"{where} is {answer.status.words}: it has no reasons", do="ask for explained cases only")
     if answer.plus:
-        raise UsageError("reasons are drawn from what turns a decision, not from SEV+", do='use direction="minus"')
+        raise UsageError("reasons are drawn from what changes an outcome, not from SEV+", do='use direction="minus"')
     if not answer.alternatives:
         raise UsageError(
             f"{where}: its smallest sets were not listed, and reasons are drawn from all of them",
@@ -201,6 +206,58 @@ def _reason(change: Change, share: float, effect: float | None, codes: Codes | N
 
 
 def _weight(reason: Reason) -> tuple[float, bool]:
-    """What reasons are ordered by, the weightiest first."""
+    """What reasons are ordered by, most important first."""
     weight = reason.share if reason.effect is None else reason.effect
     return -round(weight, SAME), reason.kind != "necessary"
+
+
+def effects(answers: Sequence[Explanation], decision: Decision, schema: Schema) -> list[Effects]:
+    """For each answer, feature -> mean share over all its smallest sets; the model is called once."""
+    rows = [row for answer in answers for row in _vertices(answer, schema)]
+    if not rows:
+        return [{} for _ in answers]
+    frame = schema.conform(pd.DataFrame(rows, columns=list(schema.columns)), unseen="allow")
+    score = decision.verdicts(frame).score
+    out: list[Effects] = []
+    place = 0
+    for answer in answers:
+        total: dict[str, float] = {}
+        for changes in answer.alternatives:
+            shares = _shares(score[place : place + 1 + len(changes)])
+            place += 1 + len(changes)
+            for change, share in zip(changes, shares.tolist(), strict=True):
+                total[change.feature] = total.get(change.feature, 0.0) + share / len(answer.alternatives)
+        out.append(total)
+    return out
+
+
+def _shares(score: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    """Shares of a set's features, from the score of the whole set and of the set without each."""
+    # Rules between features can make a smaller set change the outcome too and not be allowed: then no effect is lost.
+    lost = np.maximum(score[1:] - score[0], 0.0)
+    whole = lost.sum()
+    return lost / whole if whole > 0 else np.full(len(lost), 1.0 / len(lost))
+
+
+def _vertices(answer: Explanation, schema: Schema) -> list[dict[str, Any]]:
+    """For each smallest set: the case changed by it, then by it without each of its features."""
+    if len(answer.facts) != len(schema):
+        raise DataError(
+            f"case {answer.label}: not all its values are known, so reasons cannot be weighed",
+            do="keep the cases in the run folder, or leave out the model",
+        )
+    case: dict[str, Any] = {}
+    for feature, fact in zip(schema.features, answer.facts, strict=True):
+        case.update(written(schema, feature.name, fact.case))
+    rows = []
+    for changes in answer.alternatives:
+        rows.append(_turned(case, changes, schema))
+        rows += [_turned(case, [c for c in changes if c is not left], schema) for left in changes]
+    return rows
+
+
+def _turned(case: Mapping[str, Any], changes: Sequence[Change], schema: Schema) -> dict[str, Any]:
+    row = dict(case)
+    for change in changes:
+        row.update(written(schema, change.feature, change.after))
+    return row

@@ -16,20 +16,7 @@ MOST_NODES = 31
 
 @dataclass(frozen=True)
 class Spot:
-    """A drawn node.
-
-    Attributes
-    ----------
-    node : int
-    depth : int
-        Tests above it.
-    row : float
-        Place from top to bottom; leaves have whole numbers.
-    hidden : int
-        Nodes it stands for; 0 unless the subtree is collapsed.
-    parent : int
-        Node above it, -1 for the root.
-    """
+    """A drawn node: tests above it, its row from the top, nodes it stands for if collapsed, the node above it."""
 
     node: int
     depth: int
@@ -39,26 +26,7 @@ class Spot:
 
 
 def lay_out(tree: Tree, keep: Set[int] = frozenset(), most: int = MOST_NODES) -> list[Spot]:
-    """Places of the nodes that are drawn, parents before children.
-
-    Parameters
-    ----------
-    tree : Tree
-    keep : set of int
-        Nodes that are never collapsed, whatever ``most`` says: whole paths from the root.
-    most : int
-        Nodes drawn otherwise; subtrees further down become one collapsed node each.
-
-    Examples
-    --------
-    >>> import pandas as pd
-    >>> from fewest.tables.schema import Schema
-    >>> from fewest.models.trees import Leaf, Split
-    >>> schema = Schema.infer(pd.DataFrame({"age": [20, 50]}))
-    >>> tree = Tree.build(schema, Split("age", 40, Leaf(True), Split("age", 60, Leaf(False), Leaf(True))))
-    >>> [(spot.depth, spot.row, spot.hidden) for spot in lay_out(tree, most=3)]
-    [(0, 0.5, 0), (1, 0.0, 0), (1, 1.0, 3)]
-    """
+    """Places of the nodes that are drawn, parents before children; whole paths in ``keep`` are never collapsed."""
     opened = _opened(tree, keep, most)
     sizes = subtree_sizes(tree)
     spots: list[Spot] = []
@@ -105,34 +73,22 @@ def subtree_sizes(tree: Tree) -> npt.NDArray[np.int64]:
 
 
 def width(text: str) -> float:
-    """Width of a text in ems, rather too much than too little: no font is at hand to measure with.
-
-    Examples
-    --------
-    >>> width("age") < width("AGE") < width("\u5e74\u9f62\u5e2f")
-    True
-    """
-    return sum(_em(sign) for sign in text)
+    """Width of a text in ems, rather too much than too little: no font is at hand to measure with."""
+    return sum(_em(char) for char in text)
 
 
-def _em(sign: str) -> float:
-    if unicodedata.combining(sign):
+def _em(char: str) -> float:
+    if unicodedata.combining(char):
         return 0.0
-    if unicodedata.east_asian_width(sign) in ("W", "F") or sign in "MW@%\u2026":
+    if unicodedata.east_asian_width(char) in ("W", "F") or char in "MW@%\u2026":
         return 1.0
-    if sign in "iljtfrI.,:;'!|()[] ":
+    if char in "iljtfrI.,:;'!|()[] ":
         return 0.4
-    return 0.74 if sign.isupper() or sign in "mw<>=+" else 0.6
+    return 0.74 if char.isupper() or char in "mw<>=+" else 0.6
 
 
 def clip(text: str, room: float) -> str:
-    """The text, or as much of its beginning as fits into so many ems.
-
-    Examples
-    --------
-    >>> clip("checking_status", 9.0), clip("checking_status", 5.0)
-    ('checking_status', 'checkin…')
-    """
+    """The text, or as much of its beginning as fits into so many ems."""
     if width(text) <= room:
         return text
     end = len(text)
@@ -142,12 +98,6 @@ def clip(text: str, room: float) -> str:
 
 
 def fit(head: str, tail: str, room: float) -> str:
-    """Two parts side by side; the first is shortened before the second, which says what is asked of it.
-
-    Examples
-    --------
-    >>> fit("months_since_most_recent_inquiry", " <= 6.5?", 11.0)
-    'months_si… <= 6.5?'
-    """
+    """Two parts side by side; the first is shortened before the second, which says what is asked of it."""
     tail = clip(tail, room - min(width(head), room / 2))
     return clip(head, room - width(tail)) + tail

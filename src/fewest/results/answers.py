@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -73,8 +75,20 @@ class Answers:
 
     def put(self, rows: npt.NDArray[np.int64], part: Answers) -> None:
         """Write the answers of some rows."""
-        for name in ("status", "moved", "reference", "score", "score_after", "cost", "lower", "l_inf", "proved",
-                     "nodes", "strategy", "log_density", "complete"):  # fmt: skip
-            getattr(self, name)[rows] = getattr(part, name)
+        for name, column in self._arrays().items():
+            column[rows] = getattr(part, name)
         self.alternatives.update({int(rows[k]): sets for k, sets in part.alternatives.items()})
         self.towards.update({int(rows[k]): goals for k, goals in part.towards.items()})
+
+    def take(self, rows: Sequence[int]) -> Answers:
+        """The answers of some rows, in that order."""
+        sets, goals = (
+            {place: known[row] for place, row in enumerate(rows) if row in known}
+            for known in (self.alternatives, self.towards)
+        )
+        chosen = np.asarray(rows, dtype=np.int64)
+        arrays = {name: column[chosen] for name, column in self._arrays().items()}
+        return Answers(**arrays, alternatives=sets, towards=goals)  # type: ignore[arg-type]
+
+    def _arrays(self) -> dict[str, npt.NDArray[Any]]:
+        return {name: value for name, value in vars(self).items() if isinstance(value, np.ndarray)}

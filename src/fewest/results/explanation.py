@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
@@ -29,8 +29,17 @@ class Status(StrEnum):
     NOT_CREDIBLE = "NOT_CREDIBLE"
     BUDGET = "BUDGET"
 
+    @property
+    def words(self) -> str:
+        """What people call it."""
+        return _WORDS[self.value]
+
 
 STATUSES = tuple(Status)
+_WORDS = {
+    "EXPLAINED": "explained", "ALREADY_NEGATIVE": "accepted", "UNREACHABLE": "not possible",
+    "NOT_CREDIBLE": "not credible", "BUDGET": "stopped early",
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -145,6 +154,38 @@ class Proof:
 
 
 @dataclass(frozen=True)
+class About:
+    """What sentences need beside the numbers of a case.
+
+    Attributes
+    ----------
+    positive, outcome : str
+        Names of the outcome explained and of the one changes lead to.
+    threshold : float
+    percent : bool
+        Whether scores are probabilities.
+    plus : bool
+        Whether this is SEV+.
+    weighted : bool
+        Whether features have weights.
+    has_density : bool
+        Whether a `Credibility` is set, so that log-densities are known.
+    title, model : str
+        What reports call the table and the model; empty where nobody said so.
+    """
+
+    positive: str
+    outcome: str
+    threshold: float
+    percent: bool
+    plus: bool = False
+    weighted: bool = False
+    has_density: bool = False
+    title: str = ""
+    model: str = ""
+
+
+@dataclass(frozen=True)
 class Explanation:
     """The answer for one case.
 
@@ -225,15 +266,12 @@ class Explanation:
         return sentence(self)
 
     def _repr_html_(self) -> str:
-        from fewest.results.drawing import CaseRow
+        from fewest.results.drawing import HEADINGS, HEADINGS_PLUS, CaseRow
         from fewest.results.notebook import Card
 
         rows = [CaseRow(f.heading, cell(f.case), cell(f.reference), cell(f.after), f.changed) for f in self.facts]
         proved = self.status == Status.EXPLAINED and self.proof.minimal
-        card = Card(sentence(self), proof_line(self), rows, proved)
-        if self.plus:
-            card = replace(card, headings=(*card.headings[:3], "Would have led to it"))
-        return card.html()
+        return Card(sentence(self), proof_line(self), rows, proved, HEADINGS_PLUS if self.plus else HEADINGS).html()
 
 
 def what_is_proved(answer: Explanation) -> str:
@@ -247,26 +285,37 @@ def what_is_proved(answer: Explanation) -> str:
     return f"no {less} set does it" if answer.log_density is None else f"no {less} credible set does it"
 
 
-def proof_line(answer: Explanation) -> str:
-    """What was checked and what is proved, in one line; empty where there is no answer."""
-    parts = []
-    if answer.proof.verified and answer.score_after is not None:
+def proof_lines(answer: Explanation) -> list[str]:
+    """What was checked, what is proved and what it was compared with, one statement each."""
+    proof, out = answer.proof, []
+    by = f"({proof.strategy}, {proof.nodes:,} nodes)"
+    if proof.verified and answer.score_after is not None:
         before, after = (
             show_score(score, answer.threshold, answer.shows_percent) for score in (answer.score, answer.score_after)
         )
-        parts.append(f"Re-checked on the model ({printable(answer.positive)}: {before}, then {after}).")
-    if answer.proof.minimal and answer.status == Status.EXPLAINED:
-        parts.append(f"Proved: {what_is_proved(answer)} ({answer.proof.strategy}, {answer.proof.nodes:,} nodes).")
+        out.append(f"re-checked on the model ({printable(answer.positive)}: {before}, then {after})")
+    if answer.status == Status.EXPLAINED and proof.minimal:
+        out.append(f"proved: {what_is_proved(answer)} {by}")
+    if answer.status in (Status.UNREACHABLE, Status.NOT_CREDIBLE):
+        out.append(f"proved {by}")
+    if answer.status == Status.BUDGET:
+        out.append(f"stopped early: it is proved that {at_least(answer)}")
     if answer.alternatives:
         count, known = len(answer.alternatives), "" if answer.all_listed else " listed"
-        parts.append(f"{count} set{'s' if count != 1 else ''} of this size{known}.")
-    if answer.reference is not None:
+        out.append(f"{count} set{'s' if count != 1 else ''} of this size{known}")
+    if answer.reference is not None and answer.status != Status.ALREADY_NEGATIVE:
         people = "" if answer.support is None else f", typical of {answer.support:,}"
-        parts.append(f'Compared with "{printable(answer.reference)}"{people}.')
-    return " ".join(parts)
+        out.append(f'compared with "{printable(answer.reference)}"{people}')
+    return out
 
 
-def _at_least(answer: Explanation) -> str:
+def proof_line(answer: Explanation) -> str:
+    """The same as sentences, one after the other."""
+    return " ".join(f"{line[:1].upper()}{line[1:]}." for line in proof_lines(answer))
+
+
+def at_least(answer: Explanation) -> str:
+    """What is proved to be needed, where no answer was proved."""
     bound = answer.proof.lower_bound
     if answer.weighted:
         return f"the changes would cost at least {bound:g}"
@@ -285,10 +334,10 @@ def _not_credible(answer: Explanation) -> str:
 
 def _not_possible(answer: Explanation) -> str:
     if np.isfinite(answer.proof.lower_bound):
-        return f"Not possible within the limit: {_at_least(answer)}."
+        return f"Not possible within the limit: {at_least(answer)}."
     if answer.reference is None:
-        return "Not possible: no allowed change turns the decision."
-    return f'Not possible with the reference "{printable(answer.reference)}": no allowed change turns the decision.'
+        return "Not possible: no allowed change changes the outcome."
+    return f'Not possible with the reference "{printable(answer.reference)}": no allowed change changes the outcome.'
 
 
 def sentence(answer: Explanation) -> str:
@@ -305,7 +354,7 @@ def sentence(answer: Explanation) -> str:
     if answer.status == Status.NOT_CREDIBLE:
         return _not_credible(answer)
     if answer.status == Status.BUDGET and not answer.changes:
-        return f"Stopped before an answer was found: {_at_least(answer)}."
+        return f"Stopped before an answer was found: {at_least(answer)}."
     after = show_score(float(answer.score_after or 0.0), answer.threshold, answer.shows_percent)
     if answer.plus:
         parts = listed([change.put for change in answer.changes])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -15,21 +15,22 @@ import pandas as pd
 
 from fewest.models.trees import Reach
 from fewest.references.base import References
+from fewest.references.file import Saved
+from fewest.results import record
 from fewest.results.answers import Answers
-from fewest.results.explanation import STATUSES, Change, Explanation, Fact, Proof, Status
-from fewest.results.summary import Summary, figure, likelihoods
+from fewest.results.explanation import STATUSES, About, Change, Explanation, Fact, Status
+from fewest.results.population import Origin, Tally, summarize
+from fewest.results.summary import Summary, figure
 from fewest.tables.files import write_text
 from fewest.tables.frames import mix
+from fewest.tables.json_cells import Read, goal_cells, moved_cells
 from fewest.tables.saved_schema import plain
 from fewest.tables.schema import Schema
 from fewest.tables.values import Cells
 
-JSON_FORMAT = 1
+JSON_FORMAT = 2
 SHOWN = 5
-FRAME_COLUMNS = (
-    "status", "sev", "features", "from", "to", "score", "score_after", "margin", "lower_bound", "proved", "strategy",
-    "n_alternatives", "all_listed", "reference", "l_inf", "log_density",
-)  # fmt: skip
+FRAME_COLUMNS = record.names_in("frame")
 
 
 @dataclass(eq=False)
@@ -58,7 +59,7 @@ class Explanations:
         return len(self.frame)
 
     def __iter__(self) -> Iterator[Explanation]:
-        return (self[row] for row in range(len(self)))
+        return (replace(answer, facts=self.facts(answer.row)) for answer in self._answers(range(len(self))))
 
     def __getitem__(self, row: int) -> Explanation:
         if not -len(self) <= row < len(self):
@@ -66,39 +67,58 @@ class Explanations:
         row %= len(self)
         return replace(self._answer(row), facts=self.facts(row))
 
-    def _answer(self, row: int) -> Explanation:
-        """The answer for a case, without the features that do not change."""
-        a, decision = self.answers, self.references.decision
-        status = STATUSES[a.status[row]]
-        explained = status == Status.EXPLAINED
-        turned = bool(a.moved[row].any())
-        return Explanation(
-            row=row,
-            label=self.frame.index[row],
-            status=status,
-            sev=int(a.moved[row].sum()) if explained else None,
-            cost=float(a.cost[row]) if explained else None,
-            changes=self.changes(row, a.moved[row]),
-            score=float(a.score[row]),
-            score_after=float(a.score_after[row]) if turned else None,
-            margin=float(self._margin(row)) if turned else None,
-            reference=self.references.names[a.reference[row]] if a.reference[row] >= 0 else None,
-            proof=Proof(
-                self.strategies[a.strategy[row]], int(a.nodes[row]), float(a.lower[row]), bool(a.proved[row]), turned
-            ),
-            alternatives=self._alternatives(row),
-            support=self._support(int(a.reference[row])),
-            credibility=self.references.credibility(int(a.reference[row])) if turned else None,
-            l_inf=float(a.l_inf[row]) if turned else None,
-            log_density=float(a.log_density[row]) if turned and not np.isnan(a.log_density[row]) else None,
-            outcome=decision.negative_name,
+    explanation = __getitem__
+
+    @cached_property
+    def about(self) -> About:
+        """Names of the outcomes, and what else sentences need."""
+        decision = self.references.decision
+        return About(
             positive=decision.positive_name,
-            shows_percent=decision.kind in ("proba", "torch") and len(decision.classes) <= 2,
+            outcome=decision.negative_name,
             threshold=decision.cut,
+            percent=decision.kind in ("proba", "torch") and len(decision.classes) <= 2,
             plus=self.plus,
             weighted=self.weighted,
-            all_listed=bool(a.complete[row]),
+            has_density=not np.isnan(self.answers.log_density).all(),
         )
+
+    def answered(self, first: int = 0, hashes: npt.NDArray[np.uint64] | None = None) -> record.Answered:
+        """What the columns of the answers are computed from; the first row has that number."""
+        rows = np.arange(first, first + len(self))
+        return self._answered(self.answers, rows, hashes)
+
+    def _answered(self, answers: Answers, rows: npt.NDArray[np.int64], hashes: Any = None) -> record.Answered:
+        names, ends = self.references.names, self._ends
+        return record.Answered(answers, rows, self.schema, self.about, names, self.strategies, ends, hashes)
+
+    def _ends(
+        self, moved: npt.NDArray[np.bool_], of: npt.NDArray[np.int64], goal_of: npt.NDArray[Any], read: Read
+    ) -> record.Ends:
+        """The changed cells of sets before and after."""
+        cases = self.frame if len(of) == len(self) and (of == np.arange(len(self))).all() else self.frame.iloc[of]
+        case = moved_cells(self.schema, cases, moved, read)
+        if self.reach is None:
+            goal = goal_cells(self.schema, self.references.frame, goal_of, moved, read)
+        else:  # a leaf is a box: each case enters it with values of its own
+            goal = moved_cells(self.schema, _inside_leaves(self.reach, cases, goal_of), moved, read)
+        return (goal, case) if self.plus else (case, goal)
+
+    def _answer(self, row: int) -> Explanation:
+        """The answer for a case, without the features that do not change."""
+        return next(self._answers([row]))
+
+    def _answers(self, rows: Sequence[int]) -> Iterator[Explanation]:
+        """The same for several cases."""
+        answered = self._answered(self.answers.take(rows), np.asarray(rows, dtype=np.int64))
+        columns = [field.values(answered) for field in record.SCALARS]
+        for row, *cells in zip(rows, *columns, strict=True):
+            moved, number = self.answers.moved[row], int(self.answers.reference[row])
+            values = dict(zip(record.SCALAR_NAMES, cells, strict=True))
+            values["label"] = self.frame.index[row]
+            values["support"] = self._support(number)
+            values["credibility"] = self.references.credibility(number) if moved.any() else None
+            yield record.to_explanation(values, self.about, self.changes(row, moved), self._alternatives(row))
 
     def changes(self, row: int, moved: npt.NDArray[np.bool_]) -> tuple[Change, ...]:
         """The changes a set of features makes to a case towards its reference, in column order."""
@@ -200,6 +220,14 @@ class Explanations:
         support = int(self.references.support[number]) if number >= 0 else -1
         return support if support >= 0 else None
 
+    @property
+    def tally(self) -> Tally:
+        """Counts by status, by SEV and by feature, with the figures that follow from them."""
+        moved = self.answers.moved[self._explained]
+        sizes, tally = np.unique(moved.sum(axis=1), return_counts=True)
+        features = dict(zip(self.schema.names, moved.sum(axis=0).tolist(), strict=True))
+        return Tally.total([Tally(self.counts(), dict(zip(sizes.tolist(), tally.tolist(), strict=True)), features)])
+
     def counts(self) -> dict[str, int]:
         """How many cases ended in each status."""
         tally = np.bincount(self.answers.status, minlength=len(STATUSES))
@@ -207,74 +235,40 @@ class Explanations:
 
     def sev(self) -> npt.NDArray[np.int64]:
         """SEV of the explained cases."""
-        explained = self.answers.status == STATUSES.index(Status.EXPLAINED)
-        return np.asarray(self.answers.moved[explained].sum(axis=1))
+        return np.asarray(self.answers.moved[self._explained].sum(axis=1))
 
     def summary(self) -> Summary:
         """Figures of the whole table: counts by status, SEV, closeness, proof, time."""
-        a, counts, sev = self.answers, self.counts(), self.sev()
-        explained = a.status == STATUSES.index(Status.EXPLAINED)
-        dense = a.log_density[explained & ~np.isnan(a.log_density)]
-        return Summary(
-            {
-                "cases": len(self),
-                "decided against": len(self) - counts["ALREADY_NEGATIVE"],
-                "explained": counts["EXPLAINED"],
-                "not possible (proved)": counts["UNREACHABLE"],
-                "not credible": counts["NOT_CREDIBLE"],
-                "stopped by the budget": counts["BUDGET"],
-                "mean SEV": float(sev.mean()) if len(sev) else float("nan"),
-                "largest SEV": int(sev.max()) if len(sev) else 0,
-                "share with SEV 1": float((sev == 1).mean()) if len(sev) else float("nan"),
-                "median l_inf (sd)": float(np.median(a.l_inf[explained])) if len(sev) else float("nan"),
-                **likelihoods(dense),
-                **({"flexibility used": self._flexibility_used(explained)} if self.references.twin_of else {}),
-                "proved smallest": int(a.proved[explained].sum()),
-                "seconds": float(self.seconds),
-            }
-        )
+        return summarize(self, self.seconds)
 
-    def _flexibility_used(self, explained: npt.NDArray[np.bool_]) -> float:
-        """Share of the explained cases whose answer leads to a flexible twin: there it needs fewer features."""
-        twin = np.array(self.references.twin_of) >= 0
-        return float(twin[self.answers.reference[explained]].mean()) if explained.any() else float("nan")
+    def tables(self, columns: Sequence[str] | None = None) -> Iterator[pd.DataFrame]:
+        """The answers in the columns of a run folder, or in those that are named, as one table."""
+        known = [name for name in record.names_in("part") if name != "hash"]
+        yield record.table(self.answered(), known if columns is None else columns)
 
-    def _margin(self, rows: int | slice) -> Any:
-        """How far beyond the threshold answers lead."""
-        gap = self.references.decision.cut - self.answers.score_after[rows]
-        return -gap if self.plus else gap
+    def cases(self, columns: Sequence[str] | None = None) -> Iterator[pd.DataFrame]:
+        """The cases themselves as one table, indexed by row number."""
+        yield self.frame[list(columns or self.frame.columns)].reset_index(drop=True)
+
+    def records(self, rows: Sequence[int], columns: Sequence[str]) -> pd.DataFrame:
+        """Some rows of the answers, in the order of the data."""
+        return next(self.tables(columns)).iloc[sorted(set(rows))]
+
+    @property
+    def origin(self) -> Origin:
+        """What the search has to add; settings and fingerprints belong to run folders."""
+        return Origin(notes=self.notes)
+
+    def saved_references(self) -> Saved:
+        """The references as a file holds them."""
+        return self.references.saved()
 
     def to_frame(self) -> pd.DataFrame:
-        """The answers as a pandas table with the columns of `FRAME_COLUMNS`, one row per case.
+        """The answers as a pandas table, one row per case.
 
         ``features``, ``from`` and ``to`` hold lists; ``sev`` is missing unless the case is EXPLAINED.
         """
-        a = self.answers
-        explained = a.status == STATUSES.index(Status.EXPLAINED)
-        changes = [self.changes(row, moved) if moved.any() else () for row, moved in enumerate(a.moved)]
-        names = np.array([*self.references.names, None], dtype=object)
-        counts = pd.array([len(a.alternatives[k]) if k in a.alternatives else pd.NA for k in range(len(self))], "Int64")
-        return pd.DataFrame(
-            {
-                "status": pd.Categorical.from_codes(a.status, [status.value for status in STATUSES]),
-                "sev": pd.array(np.where(explained, a.moved.sum(axis=1), 0), "Int64").copy(),
-                "features": [[change.feature for change in row] for row in changes],
-                "from": [[change.before for change in row] for row in changes],
-                "to": [[change.after for change in row] for row in changes],
-                "score": a.score,
-                "score_after": a.score_after,
-                "margin": self._margin(slice(None)),
-                "lower_bound": a.lower,
-                "proved": a.proved,
-                "strategy": np.array(self.strategies, dtype=object)[a.strategy],
-                "n_alternatives": counts,
-                "all_listed": a.complete,
-                "reference": pd.array(names[a.reference], dtype="string"),
-                "l_inf": a.l_inf,
-                "log_density": a.log_density,
-            },
-            index=self.frame.index,
-        ).assign(sev=lambda table: table["sev"].mask(~explained))
+        return record.table(self.answered(), FRAME_COLUMNS, typed=True).set_axis(self.frame.index)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values under a versioned schema, one record per case."""
@@ -287,34 +281,8 @@ class Explanations:
                          "threshold": decision.cut, "score": decision.kind},
             "references": self.references.to_dict(),
             "counts": self.counts(),
-            "answers": [self._record(self._answer(row)) for row in range(len(self))],
+            "answers": [record.to_json(answer) for answer in self._answers(range(len(self)))],
         }  # fmt: skip
-
-    def _record(self, answer: Explanation) -> dict[str, Any]:
-        return {
-            "row": answer.row,
-            "label": plain(answer.label),
-            "status": answer.status.value,
-            "sev": answer.sev,
-            "cost": answer.cost,
-            "changes": [{"feature": c.feature, "from": plain(c.before), "to": plain(c.after)} for c in answer.changes],
-            "score": answer.score,
-            "score_after": answer.score_after,
-            "margin": answer.margin,
-            "reference": answer.reference,
-            "lower_bound": plain(answer.proof.lower_bound),
-            "proved": answer.proof.minimal,
-            "verified": answer.proof.verified,
-            "strategy": answer.proof.strategy,
-            "nodes": answer.proof.nodes,
-            "alternatives": [[c.feature for c in changes] for changes in answer.alternatives],
-            "all_listed": answer.all_listed,
-            "l_inf": answer.l_inf,
-            "log_density": plain(answer.log_density),
-            "support": answer.support,
-            "credibility": answer.credibility,
-            "sentence": str(answer),
-        }
 
     def to_json(self, path: str | Path | None = None) -> str:
         """The answers as JSON text, also written to ``path`` where one is given."""
@@ -324,7 +292,7 @@ class Explanations:
         return text
 
     def __repr__(self) -> str:
-        counts = ", ".join(f"{count} {name.lower()}" for name, count in self.counts().items() if count)
+        counts = ", ".join(f"{count} {Status(name).words}" for name, count in self.counts().items() if count)
         lines = [f"<Explanations of {len(self)} cases: {counts or 'none'}>"]
         lines += [f"  {self.frame.index[row]}: {self._answer(int(row))}" for row in self._explained[:SHOWN]]
         return "\n".join(lines)
@@ -332,12 +300,11 @@ class Explanations:
     def _repr_html_(self) -> str:
         from fewest.results.notebook import Overview
 
-        sizes, tally = np.unique(self.sev(), return_counts=True)
-        first = [self._answer(int(row)) for row in self._explained[:SHOWN]]
+        first = list(self._answers(self._explained[:SHOWN].tolist()))
         return Overview(
             repr(self).splitlines()[0][1:-1],
-            self.counts(),
-            dict(zip(sizes.tolist(), tally.tolist(), strict=True)),
+            {Status(name).words: count for name, count in self.counts().items()},
+            dict(self.tally.sev),
             [(str(answer.label), str(answer)) for answer in first],
             [(name, figure(value)) for name, value in self.summary().items()],
         ).html()

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from markupsafe import Markup
 
-from fewest.results.drawing import STYLE, Bar, Bars, CaseRow, bar_chart, case_table, corners_of, cube
+from fewest.results.drawing import HEADINGS, STYLE, Bar, Bars, CaseRow, bar_chart, case_table, corners_of, counted, cube
 from fewest.tables.wording import clip
 
 MAX_BYTES = 20_000
@@ -66,15 +66,15 @@ class Card:
     proof: str
     rows: Sequence[CaseRow] = ()
     proved: bool = False
-    headings: Sequence[str] = ("Feature", "This case", "Typical accepted case", "Would have turned it")
+    headings: Sequence[str] = HEADINGS
 
     def html(self) -> str:
         """The block."""
         return _first_that_fits(self._within(limits) for limits in LIMITS)
 
     def _within(self, limits: Limits) -> str:
-        changed = [_clipped(row, limits) for row in self.rows if row.changed]
-        same = [_clipped(row, limits) for row in self.rows if not row.changed]
+        changed = [row.clipped(limits.text) for row in self.rows if row.changed]
+        same = [row.clipped(limits.text) for row in self.rows if not row.changed]
         shown = [*changed[: limits.changed], *same[: limits.same]]
         names = [row.feature for row in changed]
         parts = [
@@ -84,7 +84,7 @@ class Card:
             _paragraph(_left_out(len(changed) - limits.changed, len(same) - limits.same)),
         ]
         if self.proved and 0 < len(names) <= MOST_DRAWN:
-            words = ("is no answer", "turns the decision")
+            words = ("not an answer", "changes the outcome")
             parts.append(cube(names, corners_of(len(names), names), words=words))
         return _block(parts)
 
@@ -97,7 +97,7 @@ class Overview:
     ----------
     title : str
     counts : mapping
-        Status -> how many cases.
+        How cases ended, in words -> how many.
     sizes : mapping
         Number of features -> how many cases need so many.
     first : sequence of pairs
@@ -107,8 +107,8 @@ class Overview:
 
     Examples
     --------
-    >>> page = Overview("2 cases", {"EXPLAINED": 2}, {1: 2}, (("a", "If ..."),), (("mean SEV", "1"),)).html()
-    >>> "1 feature" in page, "EXPLAINED" in page
+    >>> page = Overview("2 cases", {"explained": 2}, {1: 2}, (("a", "If ..."),), (("mean SEV", "1"),)).html()
+    >>> "1 feature" in page, "explained" in page
     (True, True)
     """
 
@@ -137,16 +137,9 @@ class Overview:
         return _block(parts)
 
 
-def _clipped(row: CaseRow, limits: Limits) -> CaseRow:
-    feature, case, reference, after = (
-        clip(text, limits.text) for text in (row.feature, row.case, row.reference, row.after)
-    )
-    return CaseRow(feature, case, reference, after, row.changed)
-
-
 def _left_out(changed: int, same: int) -> str:
     counts = ((changed, "changed"), (same, "unchanged"))
-    parts = [f"{count} further {word} feature{'s' if count != 1 else ''}" for count, word in counts if count > 0]
+    parts = [counted(count, f"further {word} feature") for count, word in counts if count > 0]
     return f"Not shown: {' and '.join(parts)}." if parts else ""
 
 
@@ -161,9 +154,7 @@ def _pairs(title: str, pairs: Sequence[tuple[str, str]]) -> Markup:
 
 def _histogram(sizes: Mapping[int, int]) -> Markup:
     total = sum(sizes.values())
-    bars = [
-        Bar(f"{size} feature{'s' if size != 1 else ''}", count, count / total) for size, count in sorted(sizes.items())
-    ]
+    bars = [Bar(counted(size, "feature"), count, count / total) for size, count in sorted(sizes.items())]
     return bar_chart(Bars("Features changed.", "How many must change?", bars)) if bars else Markup("")
 
 

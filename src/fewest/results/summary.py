@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 
 class Summary(dict[str, Any]):
@@ -23,19 +22,6 @@ class Summary(dict[str, Any]):
         return "\n".join(f"{name:<{width}}  {figure(value)}" for name, value in self.items())
 
     __repr__ = __str__
-
-
-def likelihoods(dense: npt.NDArray[np.float64]) -> dict[str, float]:
-    """Mean and median of the answers' log-densities, where there are any.
-
-    Examples
-    --------
-    >>> likelihoods(np.array([-1.0, -3.0]))
-    {'mean log-likelihood': -2.0, 'median log-likelihood': -2.0}
-    """
-    if len(dense) == 0:
-        return {}
-    return {"mean log-likelihood": float(dense.mean()), "median log-likelihood": float(np.median(dense))}
 
 
 def figure(value: Any) -> str:

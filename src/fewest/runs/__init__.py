@@ -1,8 +1,5 @@
 """From one case to a billion: tables on disk in, a run folder out, and a verifier apart from the search."""
 
-from fewest.runs.batches import explain_batches
-from fewest.runs.run import Run
-from fewest.runs.runner import explain_files
-from fewest.runs.verification import Report, verify
+import lazy_loader
 
-__all__ = ["Report", "Run", "explain_batches", "explain_files", "verify"]
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

@@ -11,12 +11,14 @@ from typing import Any
 import pandas as pd
 
 from fewest.engine.model_reading import SAMPLE
-from fewest.errors import DataError, MissingExtraError, UsageError
+from fewest.errors import DataError, UsageError
 from fewest.explainer import Explainer
-from fewest.runs.cases import Cases, RawPart, has_arrow
+from fewest.runs.cases import Cases, RawPart
 from fewest.runs.csv_files import check_columns
 from fewest.runs.part_worker import explained
-from fewest.runs.tables import Answered, as_arrow
+from fewest.runs.parts import as_arrow
+from fewest.runs.row_hashes import row_hashes
+from fewest.runs.storage import need_arrow
 
 CHUNK_ROWS = 20_000
 
@@ -80,8 +82,7 @@ def check_call(chunk_rows: int) -> None:
     fewest.errors.UsageError: chunk_rows is 0
       Try: use a number from 1 on
     """
-    if not has_arrow():
-        raise MissingExtraError("explaining batches needs pyarrow", do='pip install "fewest[scale]"')
+    need_arrow("explaining batches")
     if chunk_rows < 1:
         raise UsageError(f"chunk_rows is {chunk_rows}", do="use a number from 1 on")
 
@@ -189,4 +190,5 @@ class Answering:
     def table(self, pieces: Sequence[Any], first: int) -> Any:
         """The answers to consecutive rows as a pyarrow Table."""
         frame = self.typed(pieces, first)
-        return as_arrow(Answered.read(explained(self.explainer, frame, self.alternatives), first))
+        out = explained(self.explainer, frame, self.alternatives)
+        return as_arrow(out.answered(first, row_hashes(out.schema, frame)))

@@ -4,28 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import dataclass
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
 
-from fewest.errors import DataError, MissingExtraError, UsageError
+from fewest.errors import DataError, FewestError, UsageError
 from fewest.runs import csv_files
-from fewest.runs.storage import file_digest
+from fewest.runs.storage import file_digest, need_arrow
 from fewest.tables.schema import Schema
 
 CSV, PARQUET = (".csv", ".csv.gz"), (".parquet", ".pq")
 BATCH = 20_000
-
-
-def has_arrow() -> bool:
-    """Whether pyarrow can be used."""
-    try:
-        return find_spec("pyarrow") is not None
-    except ImportError:  # somebody stands in its way
-        return False
 
 
 def find(data: str | Path | Sequence[str | Path]) -> tuple[Path, ...]:
@@ -79,7 +70,7 @@ class RawPart:
     first : int
         Number of its first row.
     pieces : list
-        Arrow batches or frames.
+        Arrow batches.
     """
 
     number: int
@@ -124,7 +115,7 @@ class Cases:
                 if wanted(part):
                     if part != number:
                         number, pieces, kept = part, [], 0
-                    pieces.append(_cut(piece, at, take))
+                    pieces.append(piece.slice(at, take))
                     kept += take
                     if kept == size:
                         yield RawPart(number, number * size, pieces)
@@ -141,12 +132,12 @@ class Cases:
 
     def _stream(self, wanted: Callable[[int], bool]) -> Iterator[tuple[int, Any]]:
         """Pieces with the number of their first row; groups of rows that nobody wants may be left out."""
-        start, arrow = 0, has_arrow()
+        start = 0
         for path in self.paths:
             if _is_parquet(path):
                 start = yield from self._groups(path, start, wanted)
                 continue
-            for piece in csv_files.pieces(path, self.schema, arrow):
+            for piece in csv_files.pieces(path, self.schema):
                 yield start, piece
                 start += len(piece)
 
@@ -172,7 +163,7 @@ class Cases:
         """The rows in the schema's columns and dtypes, labelled by their numbers; an error names the cell."""
         frames, first = [], part.first
         for piece in part.pieces:
-            frame = piece if isinstance(piece, pd.DataFrame) else piece.to_pandas()
+            frame = piece.to_pandas()
             frame.index = pd.RangeIndex(first, first + len(frame))
             frames.append(self._conform(frame))
             first += len(frame)
@@ -185,6 +176,8 @@ class Cases:
             return self.schema.conform(frame, unseen=self.unseen)
         except DataError as error:
             raise DataError(f"{within(frame)}: {error.message}", error.do) from error
+        except FewestError:
+            raise
         except (ValueError, TypeError, OverflowError) as error:
             first = (str(error).splitlines() or [type(error).__name__])[0]
             raise DataError(f"{within(frame)}: {first}", do="correct the cell") from error
@@ -201,19 +194,12 @@ def within(frame: pd.DataFrame) -> str:
     return f"rows {frame.index[0]:,} to {frame.index[-1]:,} of the data"
 
 
-def _cut(piece: Any, at: int, take: int) -> Any:
-    if at == 0 and take == len(piece):
-        return piece
-    return piece.iloc[at : at + take] if isinstance(piece, pd.DataFrame) else piece.slice(at, take)
-
-
 def _is_parquet(path: Path) -> bool:
     return path.name.lower().endswith(PARQUET)
 
 
 def _parquet(path: Path) -> Any:
-    if not has_arrow():
-        raise MissingExtraError(f"reading {path.name} needs pyarrow", do='pip install "fewest[scale]"')
+    need_arrow(f"reading {path.name}")
     from pyarrow import parquet
 
     try:

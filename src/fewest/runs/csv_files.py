@@ -1,8 +1,4 @@
-"""CSV in pieces, strictly: a row that is too short or too long, a wrong encoding or a NUL byte is an error.
-
-Parsed by Arrow where it is installed, otherwise by the standard library; both give the same numbers and the same
-missing values.
-"""
+"""CSV in pieces, strictly: a row that is too short or too long, a wrong encoding or a NUL byte is an error."""
 
 from __future__ import annotations
 
@@ -11,14 +7,13 @@ import gzip
 import io
 import re
 from collections.abc import Iterator, Sequence
-from itertools import islice
 from pathlib import Path
 from typing import IO, Any
 
-import numpy as np
 import pandas as pd
 
-from fewest.errors import DataError
+from fewest.errors import DataError, FewestError
+from fewest.runs.storage import need_arrow
 from fewest.tables.schema import Schema
 
 MISSING = (
@@ -27,17 +22,10 @@ MISSING = (
 )  # fmt: skip
 TRUE, FALSE = ("True", "TRUE", "true", "1"), ("False", "FALSE", "false", "0")
 BLOCK = 1 << 20
-PLAIN_ROWS = 5_000
 
 
 def column_kind(dtype: Any) -> str:
-    """How the cells of a column are read: ``text``, ``whole``, ``number`` or ``truth``.
-
-    Examples
-    --------
-    >>> column_kind(np.dtype("int64")), column_kind(pd.CategoricalDtype(["a"])), column_kind(np.dtype("bool"))
-    ('number', 'text', 'truth')
-    """
+    """How the cells of a column are read: ``text``, ``whole``, ``number`` or ``truth``."""
     if isinstance(dtype, pd.CategoricalDtype):
         inner = dtype.categories.dtype
         return "whole" if pd.api.types.is_integer_dtype(inner) else column_kind(inner)
@@ -46,13 +34,16 @@ def column_kind(dtype: Any) -> str:
     return "number" if dtype is not None and pd.api.types.is_numeric_dtype(dtype) else "text"
 
 
-def pieces(path: Path, schema: Schema, arrow: bool) -> Iterator[Any]:
-    """Pieces of a CSV file: Arrow batches, or frames where Arrow is not installed."""
+def pieces(path: Path, schema: Schema) -> Iterator[Any]:
+    """A CSV file as Arrow batches."""
+    need_arrow(f"reading {path.name} in pieces")
     header = _header(path)
     check_columns(path, header, schema)
     kinds = {column: column_kind(schema.dtypes.get(column)) for column in schema.columns}
     try:
-        yield from _by_arrow(path, kinds) if arrow else _plainly(path, header, kinds)
+        yield from _batches(path, kinds)
+    except FewestError:
+        raise
     except UnicodeDecodeError as error:
         raise _unreadable(path, f"it is not UTF-8 text ({error.reason})") from error
     except (OSError, EOFError, ValueError, csv.Error) as error:
@@ -92,7 +83,7 @@ def _header(path: Path) -> list[str]:
 
 
 class _Checked(io.RawIOBase):
-    """The bytes of a file, unpacked, and refused where one is NUL: it is no text."""
+    """The bytes of a file, unpacked, and refused where one is NUL: it is not text."""
 
     def __init__(self, path: Path) -> None:
         super().__init__()
@@ -115,7 +106,7 @@ class _Checked(io.RawIOBase):
         super().close()
 
 
-def _by_arrow(path: Path, kinds: dict[str, str]) -> Iterator[Any]:
+def _batches(path: Path, kinds: dict[str, str]) -> Iterator[Any]:
     import pyarrow as pa
     from pyarrow import csv as arrow_csv
 
@@ -131,33 +122,3 @@ def _by_arrow(path: Path, kinds: dict[str, str]) -> Iterator[Any]:
             parse_options=arrow_csv.ParseOptions(newlines_in_values=True),
             convert_options=convert,
         )
-
-
-def _plainly(path: Path, header: list[str], kinds: dict[str, str]) -> Iterator[pd.DataFrame]:
-    with io.TextIOWrapper(io.BufferedReader(_Checked(path), BLOCK), encoding="utf-8-sig", newline="") as file:
-        reader = csv.reader(file)
-        next(reader)
-        filled = (row for row in reader if row)
-        while rows := list(islice(filled, PLAIN_ROWS)):
-            for row in rows:
-                if len(row) != len(header):
-                    raise ValueError(f"Row #{reader.line_num}: Expected {len(header)} columns, got {len(row)}")
-            cells = dict(zip(header, zip(*rows, strict=True), strict=True))
-            yield pd.DataFrame({column: _typed(cells[column], kind) for column, kind in kinds.items()})
-
-
-def _typed(cells: Sequence[str], kind: str) -> Any:
-    """Cells as numbers or truth where all are; otherwise text, and the schema names the one that is not."""
-    text = np.array(cells, dtype=object)
-    missing = np.isin(text, MISSING)
-    if kind == "truth":
-        known = {**dict.fromkeys(TRUE, True), **dict.fromkeys(FALSE, False)}
-        return pd.Series([None if gap else known.get(cell, cell) for cell, gap in zip(cells, missing, strict=True)])
-    text[missing] = None if kind == "text" else np.nan
-    if kind == "text" or any("_" in cell for cell in cells):
-        return pd.Series(text.tolist(), dtype="str")
-    try:
-        values = text.astype(np.float64)
-    except ValueError:
-        return pd.Series(text.tolist(), dtype=object)
-    return values.astype(np.int64) if kind == "whole" and not missing.any() and (values % 1 == 0).all() else values

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from fewest.errors import DataError, UsageError
-from fewest.runs.run import JOURNAL, MANIFEST, REFERENCES, TREE, Run, part_files, sealed
+from fewest.results.population import Tally
+from fewest.runs.run import JOURNAL, MANIFEST, REFERENCES, TREE, Run
+from fewest.runs.run_files import part_files, sealed
 from fewest.runs.storage import append, cannot_write, digest, file_digest, put, sweep
 
 WORDS = {
@@ -137,34 +138,20 @@ class Folder:
         self.done.clear()
         self._save()
 
-    def tally(self) -> dict[str, dict[str, int]]:
+    def tally(self) -> Tally:
         """Sums over the parts that are done."""
-        sums: dict[str, Counter[str]] = {"counts": Counter(), "sev": Counter(), "features": Counter()}
-        for record in self.done.values():
-            for name, total in sums.items():
-                total.update(record[name])
-        return {
-            "counts": dict(sums["counts"]),
-            "sev": {size: sums["sev"][size] for size in sorted(sums["sev"], key=int)},
-            "features": dict(sums["features"].most_common()),
-        }
+        return Tally.total([Tally.from_dict(record) for record in self.done.values()])
 
     def finish(self) -> Run:
         """Write the manifest; the journal has served."""
         if not self.finished:
             parts = [self.done[number] for number in sorted(self.done)]
             rows = sum(part["rows"] for part in parts)
-            manifest = sealed({**self.plan, "rows": rows, **self._ordered(), "parts": parts})
+            manifest = sealed({**self.plan, "rows": rows, **self.tally().to_dict(), "parts": parts})
             text = json.dumps(manifest, indent=1, ensure_ascii=False, allow_nan=False)
             put(self.path / MANIFEST, (text + "\n").encode("utf-8", "surrogatepass"))
         (self.path / JOURNAL).unlink(missing_ok=True)
         return Run.open(self.path)
-
-    def _ordered(self) -> dict[str, dict[str, int]]:
-        """The sums, in an order that does not depend on which part came first."""
-        sums = self.tally()
-        sums["features"] = dict(sorted(sums["features"].items(), key=lambda item: (-item[1], item[0])))
-        return sums
 
 
 def _record(line: bytes) -> dict[str, Any]:

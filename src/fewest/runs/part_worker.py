@@ -19,8 +19,8 @@ from fewest.results.answers import Answers
 from fewest.results.explanations import Explanations
 from fewest.runs.cases import Cases, RawPart, within
 from fewest.runs.folder import write_part
-from fewest.runs.kept_cases import write_cases
-from fewest.runs.tables import Answered, as_lines, as_parquet, certificates
+from fewest.runs.parts import as_arrow, as_parquet, certificates, write_cases
+from fewest.runs.row_hashes import row_hashes
 
 
 @dataclass(frozen=True)
@@ -35,8 +35,6 @@ class PartWork:
         The rows on which the model's inside is tried: the same ones for every part, so that answers depend on nothing
         else.
     folder : Path
-    kind : str
-        ``parquet`` or ``jsonl``.
     chunk_rows : int
         Rows that are explained at once.
     alternatives : int
@@ -48,7 +46,6 @@ class PartWork:
     cases: Cases
     head: pd.DataFrame
     folder: Path
-    kind: str
     chunk_rows: int
     alternatives: int = 0
     keep_cases: bool = True
@@ -60,13 +57,14 @@ class PartWork:
     def do(self, part: RawPart, deadline: float = np.inf) -> dict[str, Any]:
         """Explain the rows of a part and write its files; what the journal says of them."""
         frame = self.cases.typed(part)
-        answered = Answered.read(self._explain(frame, deadline), part.first)
-        table = as_parquet(answered) if self.kind == "parquet" else as_lines(answered)
-        files = [("table", self.kind, table), ("certificates", "certificates.jsonl", certificates(answered))]
+        out = self._explain(frame, deadline)
+        answered = out.answered(part.first, row_hashes(out.schema, frame))
+        table, claimed = as_parquet(as_arrow(answered)), certificates(answered)
+        files = [("table", "parquet", table), ("certificates", "certificates.jsonl", claimed)]
         if self.keep_cases:
-            files.append(("cases", *write_cases(self.explainer.schema, frame, self.kind)))
+            files.append(("cases", *write_cases(out.schema, frame)))
         written = write_part(self.folder, part.number, files)
-        return {"first": part.first, "rows": len(answered), **written, **answered.tally()}
+        return {"first": part.first, "rows": len(out), **written, **out.tally.to_dict()}
 
     def _explain(self, frame: pd.DataFrame, deadline: float) -> Explanations:
         answers, out = Answers.blank(len(frame), len(self.explainer.schema)), None

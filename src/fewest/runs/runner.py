@@ -17,13 +17,13 @@ import numpy as np
 from fewest.engine.model_reading import SAMPLE
 from fewest.errors import DataError, DoubtError, FewestWarning, UsageError
 from fewest.explainer import Explainer
-from fewest.runs.cases import Cases, RawPart, find, fingerprints, has_arrow
+from fewest.runs.cases import Cases, RawPart, find, fingerprints
 from fewest.runs.folder import Folder, make_folder
 from fewest.runs.part_worker import PartWork, out_of_time
 from fewest.runs.pool import Done, in_process, in_workers
 from fewest.runs.run import Run
 from fewest.runs.settings import files_beside, names, plan
-from fewest.runs.storage import locked, sweep
+from fewest.runs.storage import locked, need_arrow, sweep
 
 PART_ROWS = 20_000
 Progress = Callable[[int, int | None, dict[str, int]], None]
@@ -89,12 +89,18 @@ def explain_files(
      'references.json']
     """
     _check(n_jobs=n_jobs, chunk_rows=chunk_rows, part_rows=part_rows)
+    need_arrow("writing a run folder")
     deadline = np.inf if time_limit is None else time.monotonic() + time_limit
     cases = Cases(find(data), explainer.schema, part_rows, explainer.unseen)
     work = PartWork(
-        explainer.with_(n_jobs=1), cases, cases.head(SAMPLE), Path(out), "parquet" if has_arrow() else "jsonl",
-        chunk_rows or part_rows, alternatives, keep_cases,
-    )  # fmt: skip
+        explainer.with_(n_jobs=1),
+        cases,
+        cases.head(SAMPLE),
+        Path(out),
+        chunk_rows or part_rows,
+        alternatives,
+        keep_cases,
+    )
     work.ready()
     beside, file = files_beside(work.explainer, work.head), None if model_file is None else Path(model_file)
     planned = _plan(work, file, beside, names(explainer, cases.paths, title, model_name))
@@ -105,7 +111,7 @@ def _plan(work: PartWork, model_file: Path | None, beside: dict[str, bytes], abo
     """What the run depends on."""
     return plan(
         work.explainer, work.head, fingerprints(work.cases.paths), alternatives=work.alternatives,
-        part_rows=work.cases.part_rows, parts=work.kind, model_file=model_file, version=_version(),
+        part_rows=work.cases.part_rows, model_file=model_file, version=_version(),
         keep_cases=work.keep_cases, beside=beside, about=about,
     )  # fmt: skip
 
@@ -136,7 +142,7 @@ def _fill(folder: Folder, work: PartWork, n_jobs: int, deadline: float, progress
     """Do what is not done yet."""
     if time.monotonic() >= deadline:
         raise out_of_time()
-    total, counts = work.cases.count(), Counter(folder.tally()["counts"])
+    total, counts = work.cases.count(), Counter(folder.tally().counts)
     parts = work.cases.parts(lambda number: number not in folder.done)
     with closing(_done(work, parts, n_jobs, deadline)) as results:
         for number, record in results:

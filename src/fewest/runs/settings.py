@@ -4,28 +4,28 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
+from fewest.engine.cubes import DEFAULT_NODES, DEFAULT_OWN_NODES
 from fewest.engine.model_reading import ModelReading
 from fewest.engine.structure import Ensemble
-from fewest.errors import DataError, FewestError, UsageError
-from fewest.explainer import DEFAULT_NODES, DEFAULT_OWN_NODES, Explainer
+from fewest.errors import DataError, FewestError
+from fewest.explainer import Explainer
 from fewest.models.trees import Tree, read
 from fewest.models.trees.file import as_dict
 from fewest.references import Leaves, References
-from fewest.runs.run import FORMAT, KIND, REFERENCES, TREE, canonical, read_references
+from fewest.runs.run_files import FORMAT, KIND, REFERENCES, TREE, canonical, read_references
 from fewest.runs.storage import digest, file_digest
 from fewest.tables.saved_schema import plain, schema_to_json
 
 
 def plan(
     explainer: Explainer, head: pd.DataFrame, data: Sequence[Mapping[str, Any]], *, alternatives: int, part_rows: int,
-    parts: str, model_file: Path | None, version: str, keep_cases: bool, beside: Mapping[str, bytes],
+    model_file: Path | None, version: str, keep_cases: bool, beside: Mapping[str, bytes],
     about: Mapping[str, Any],
 ) -> dict[str, Any]:  # fmt: skip
     """Everything the bytes of a run depend on.
@@ -36,8 +36,6 @@ def plan(
         First rows of the data; a model that comes from no file is known by its scores of them.
     data : sequence of mappings
         Name, size and SHA-256 of each file.
-    parts : str
-        ``parquet`` or ``jsonl``.
     keep_cases : bool
         Whether the cases' own values are kept.
     beside : mapping
@@ -57,7 +55,7 @@ def plan(
         "schema": {"sha256": digest(canonical(schema)), **schema},
         "about": dict(about),
         "settings": {
-            **describe(explainer, head), "alternatives": alternatives, "part_rows": part_rows, "parts": parts,
+            **describe(explainer, head), "alternatives": alternatives, "part_rows": part_rows, "parts": "parquet",
             "keep_cases": keep_cases,
         },
     }  # fmt: skip
@@ -125,7 +123,7 @@ def describe(explainer: Explainer, head: pd.DataFrame) -> dict[str, Any]:
         "threshold": decision.cut,
         "score": decision.kind,
         "direction": explainer.direction,
-        "constraints": [_constraint(item) for item in explainer.constraints],
+        "constraints": explainer.constraints.to_plain(),
         "weights": {name: float(weight) for name, weight in sorted(explainer.weights.items())},
         "nodes": [explainer.max_nodes or DEFAULT_NODES, explainer.max_nodes or DEFAULT_OWN_NODES],
         "unseen": explainer.unseen,
@@ -133,16 +131,6 @@ def describe(explainer: Explainer, head: pd.DataFrame) -> dict[str, Any]:
         "assignment": explainer.references.assignment,
         "credibility": _credibility(explainer, head),
     }
-
-
-def _constraint(item: Any) -> dict[str, Any]:
-    try:
-        fields = {name: plain(value) for name, value in asdict(item).items()}
-    except TypeError as error:
-        raise UsageError(
-            f"the constraint {item!r} cannot be written down", do="use the constraints of fewest with run folders"
-        ) from error
-    return {"kind": type(item).__name__, **fields}
 
 
 def _credibility(explainer: Explainer, head: pd.DataFrame) -> dict[str, Any] | None:

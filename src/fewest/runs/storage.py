@@ -9,67 +9,37 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from fewest.errors import DataError, FewestError, UsageError
+from fewest.errors import DataError, FewestError, MissingExtraError, UsageError
+from fewest.tables.files import append_bytes, write_bytes
 
 LOCK = ".lock"
 LEFTOVER = ".*.part"
 AGAIN = "then run the same command again: what was done is kept"
+INSTALL = 'pip install "fewest[runs]"'
+
+
+def need_arrow(what: str) -> None:
+    """Refuse what cannot be done without pyarrow."""
+    try:
+        import pyarrow  # noqa: F401
+    except ImportError as error:
+        raise MissingExtraError(f"{what} needs pyarrow", do=INSTALL) from error
 
 
 def put(path: Path, data: bytes) -> None:
-    """Write a file beside its place, wait until it is on the disk, and move it there.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> path = Path(tempfile.mkdtemp()) / "a.txt"
-    >>> put(path, b"whole")
-    >>> path.read_bytes()
-    b'whole'
-    """
-    beside = path.with_name(f".{path.name}.{os.getpid()}.part")
+    """Write a file of a run folder; an error says what to do."""
     try:
-        number = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o666)
-        try:
-            _write_all(number, data)
-            os.fsync(number)
-        finally:
-            os.close(number)
-        os.replace(beside, path)
-        _settle(path.parent)
+        write_bytes(path, data)
     except OSError as error:
-        with suppress(OSError):
-            beside.unlink(missing_ok=True)
         raise cannot_write(path, error) from error
 
 
 def append(path: Path, data: bytes) -> None:
-    """Add to a file and wait until it is on the disk."""
+    """Add to a file of a run folder; an error says what to do."""
     try:
-        number = os.open(path, os.O_WRONLY | os.O_APPEND)
-        try:
-            _write_all(number, data)
-            os.fsync(number)
-        finally:
-            os.close(number)
+        append_bytes(path, data)
     except OSError as error:
         raise cannot_write(path, error) from error
-
-
-def _write_all(number: int, data: bytes) -> None:
-    left = memoryview(data)
-    while left:
-        left = left[os.write(number, left) :]
-
-
-def _settle(folder: Path) -> None:
-    """Make the folder's own entry durable, where the system can."""
-    with suppress(OSError):
-        number = os.open(folder, os.O_RDONLY)
-        try:
-            os.fsync(number)
-        finally:
-            os.close(number)
 
 
 def cannot_write(path: Path, error: OSError) -> FewestError:
@@ -82,13 +52,7 @@ def cannot_write(path: Path, error: OSError) -> FewestError:
 
 
 def digest(data: bytes) -> str:
-    """SHA-256 of some bytes, as text.
-
-    Examples
-    --------
-    >>> digest(b"")[:12]
-    'e3b0c44298fc'
-    """
+    """SHA-256 of some bytes, as text."""
     return hashlib.sha256(data).hexdigest()
 
 
@@ -109,57 +73,29 @@ def sweep(folder: Path) -> None:
 
 @contextmanager
 def locked(folder: Path) -> Iterator[None]:
-    """Be the only writer of a folder. The lock of a process that has died is free: the system lets go of it.
-
-    Where the system knows no file locks (Windows), nobody is kept out.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> folder = Path(tempfile.mkdtemp())
-    >>> with locked(folder):
-    ...     (folder / LOCK).exists()
-    True
-    >>> (folder / LOCK).exists()
-    False
-    """
-    path = folder / LOCK
-    number = _take(path)
+    """Be the only writer of a folder. The lock of a process that has died is free: the system lets go of it."""
     try:
-        os.ftruncate(number, 0)
-        os.write(number, f"{os.getpid()}\n".encode())
+        from filelock import FileLock, Timeout
+    except ImportError as error:
+        raise MissingExtraError("writing a run folder needs filelock", do=INSTALL) from error
+    path = folder / LOCK
+    lock = FileLock(path)
+    try:
+        lock.acquire(blocking=False)
+    except Timeout as error:
+        owner = ""
+        with suppress(OSError, UnicodeError):
+            owner = path.read_text(encoding="ascii").strip()
+        raise UsageError(
+            f"another process ({owner or 'unknown'}) is at work on {folder}", do="wait for it, or choose another folder"
+        ) from error
+    except OSError as error:
+        raise cannot_write(path, error) from error
+    try:
+        with suppress(OSError):  # some systems let nobody write what is locked
+            path.write_text(f"{os.getpid()}\n", encoding="ascii")
         yield
     finally:
-        path.unlink(missing_ok=True)
-        os.close(number)
-
-
-def _take(path: Path) -> int:
-    """Open and lock the file; again where its last owner removed it in between."""
-    while True:
-        try:
-            number = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
-        except OSError as error:
-            raise cannot_write(path, error) from error
-        if not _lock(number):
-            owner = os.read(number, 32).decode("ascii", "replace").strip() or "unknown"
-            os.close(number)
-            raise UsageError(
-                f"another process ({owner}) is at work on {path.parent}", do="wait for it, or choose another folder"
-            )
-        with suppress(FileNotFoundError):
-            if os.path.samestat(os.fstat(number), path.stat()):
-                return number
-        os.close(number)
-
-
-def _lock(number: int) -> bool:
-    try:
-        import fcntl
-    except ImportError:
-        return True
-    try:
-        fcntl.flock(number, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    return True
+        with suppress(OSError):
+            path.unlink(missing_ok=True)
+        lock.release()

@@ -111,27 +111,7 @@ def _found(levels: pd.Index[Any], column: pd.Series[Any]) -> npt.NDArray[np.int6
 
 
 def feature_distances(schema: Schema, start: pd.DataFrame, goal: pd.DataFrame, goal_of: npt.NDArray[Any]) -> Floats:
-    """Distance of each feature of each row to its goal row; 0 exactly where the values are equal.
-
-    Parameters
-    ----------
-    start : (n, columns)
-        Rows, conformed to the schema.
-    goal : (m, columns)
-        Goal rows, conformed to the schema.
-    goal_of : (n,) int
-        Goal row of each row.
-
-    Returns
-    -------
-    (n, p) float64
-
-    Examples
-    --------
-    >>> X = pd.DataFrame({"age": [30, 50], "job": ["a", "b"]})
-    >>> feature_distances(Schema.infer(X), X, X.iloc[[0]], np.array([0, 0])).tolist()
-    [[0.0, 0.0], [2.0, 1.0]]
-    """
+    """Distance of each feature of each row to its goal row; 0 exactly where the values are equal."""
     return Distances.read(schema, start, goal).between(np.arange(len(start)), goal_of)
 
 

@@ -121,13 +121,6 @@ def mix(
         For each row of ``frame`` the row of ``other``.
     take : mapping
         Column -> (n,) bool; True where the cell comes from ``other``. Columns left out keep their values.
-
-    Examples
-    --------
-    >>> a = pd.DataFrame({"x": [1, 2], "y": ["p", "q"]})
-    >>> b = pd.DataFrame({"x": [9], "y": ["z"]})
-    >>> mix(a, b, np.array([0, 0]), {"x": np.array([True, False])})["x"].tolist()
-    [9, 2]
     """
     out = {}
     for name in frame.columns:

@@ -39,25 +39,6 @@ def find_one_hot(frame: pd.DataFrame) -> dict[str, tuple[str, ...]]:
 
     At most one is what remains of a feature whose first level was dropped. Whatever could be chance is left out: in a
     short table, or where nearly all rows have the same level, such columns are not told from others.
-
-    Parameters
-    ----------
-    frame : (n, columns)
-
-    Returns
-    -------
-    dict
-        Common beginning -> columns.
-
-    Examples
-    --------
-    >>> jobs = pd.get_dummies(pd.DataFrame({"job": ["clerk", "cook", "none"] * 50}))
-    >>> find_one_hot(jobs.assign(job_lost=[0, 1] * 75))
-    {}
-    >>> find_one_hot(jobs)
-    {'job': ('job_clerk', 'job_cook', 'job_none')}
-    >>> find_one_hot(jobs.drop(columns="job_clerk"))
-    {'job': ('job_cook', 'job_none')}
     """
     cells = {str(name): _binary(frame[name]) for name in frame.columns}
     sharing: dict[str, list[str]] = defaultdict(list)

@@ -17,13 +17,7 @@ OPEN_ENDED = {"minimum": -math.inf, "maximum": math.inf}
 
 
 def schema_to_json(schema: Schema) -> dict[str, Any]:
-    """Features and dtypes as plain values.
-
-    Examples
-    --------
-    >>> schema_to_json(Schema.infer(pd.DataFrame({"age": [20, 40]})))["dtypes"]
-    {'age': 'int64'}
-    """
+    """Features and dtypes as plain values."""
     return {
         "features": [features_to_json(feature) for feature in schema.features],
         "dtypes": {column: str(dtype) for column, dtype in schema.dtypes.items()},
@@ -31,15 +25,7 @@ def schema_to_json(schema: Schema) -> dict[str, Any]:
 
 
 def schema_from_json(features: Sequence[Mapping[str, Any]], dtypes: Mapping[str, str]) -> Schema:
-    """The schema that `schema_to_json` was given.
-
-    Examples
-    --------
-    >>> schema = Schema.infer(pd.DataFrame({"age": [20, 40], "job": pd.Categorical(["b", "a"])}))
-    >>> again = schema_from_json(**schema_to_json(schema))
-    >>> again.features == schema.features, again.dtypes == schema.dtypes
-    (True, True)
-    """
+    """The schema that `schema_to_json` was given."""
     known = tuple(_read_feature(feature) for feature in features)
     levels = {feature.columns[0]: feature for feature in known if len(feature.columns) == 1}
     return Schema(known, {column: _read_dtype(name, levels.get(column)) for column, name in dtypes.items()})
@@ -51,13 +37,7 @@ def features_to_json(feature: Feature) -> dict[str, Any]:
 
 
 def plain(value: Any) -> Any:
-    """A value as JSON holds it; what is missing or not finite is null.
-
-    Examples
-    --------
-    >>> plain((np.int64(3), float("nan"), "a", pd.NA))
-    [3, None, 'a', None]
-    """
+    """A value as JSON holds it; what is missing or not finite is null."""
     if isinstance(value, tuple | list):
         return [plain(part) for part in value]
     if isinstance(value, dict):

@@ -10,7 +10,9 @@ import numpy as np
 import pandas as pd
 
 from fewest.tables.schema import Feature, Schema
-from fewest.tables.wording import is_missing, shortest
+from fewest.tables.wording import NARROW, is_missing, shortest
+
+NARROW_DTYPES = tuple(np.dtype(kind) for kind in NARROW)
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,11 +39,31 @@ class Cells:
 
     def value(self, row: int, feature: Feature) -> Any:
         """A feature's value in a row: the level of a one-hot group, the parts of any other group."""
-        if feature.kind == "indicators":
-            return next((column for column in feature.columns if self.arrays[column][row] == 1), None)
-        if len(feature.columns) > 1:
-            return {column: typed(self.arrays[column][row], feature) for column in feature.columns}
-        return typed(self.arrays[feature.columns[0]][row], feature)
+        if len(feature.columns) == 1 and feature.kind != "indicators":
+            return typed(self.arrays[feature.columns[0]][row], feature)
+        return value_of(feature, {column: typed(self.arrays[column][row], feature) for column in feature.columns})
+
+
+def value_of(feature: Feature, values: Mapping[str, Any] | pd.Series[Any]) -> Any:
+    """A feature's value: the level of a one-hot group, the parts of any other group.
+
+    Examples
+    --------
+    >>> value_of(Feature("job", "indicators", ("none", "clerk")), {"none": 0, "clerk": 1})
+    'clerk'
+    """
+    if feature.kind == "indicators":
+        return next((column for column in feature.columns if values.get(column) == 1), None)
+    if len(feature.columns) > 1:
+        return {column: values.get(column) for column in feature.columns}
+    value = values.get(feature.columns[0])
+    return None if value is None or pd.isna(value) else value.item() if isinstance(value, np.generic) else value
+
+
+def typed_column(feature: Feature, frame: pd.DataFrame) -> list[Any]:
+    """A feature's value in each row of a table."""
+    cells = Cells.of(frame[list(feature.columns)])
+    return [cells.value(row, feature) for row in range(len(frame))]
 
 
 def typed(value: Any, feature: Feature) -> Any:
@@ -62,6 +84,45 @@ def typed(value: Any, feature: Feature) -> Any:
     if feature.kind == "boolean":
         return bool(value)
     return value.item() if isinstance(value, np.generic) else value
+
+
+def decoded(value: Any, feature: Feature, schema: Schema) -> Any:
+    """A feature's value as JSON held it, typed again.
+
+    Examples
+    --------
+    >>> decoded("2026-01-05T00:00:00", Feature("day", "datetime", ("day",)), Schema(()))
+    Timestamp('2026-01-05 00:00:00')
+    """
+    if isinstance(value, dict):
+        return {column: decoded_cell(part, column, feature, schema) for column, part in value.items()}
+    return value if feature.kind == "indicators" else decoded_cell(value, feature.columns[0], feature, schema)
+
+
+def decoded_cell(value: Any, column: str, feature: Feature, schema: Schema) -> Any:
+    """One cell of a feature as JSON held it, typed again."""
+    dtype = schema.dtypes.get(column)
+    if value is not None and (feature.kind == "datetime" or getattr(dtype, "kind", "") == "M"):
+        return typed(pd.Timestamp(value), feature)
+    if isinstance(value, float) and dtype in NARROW_DTYPES:
+        return typed(dtype.type(value), feature)
+    return typed(value, feature)
+
+
+def decoded_row(row: Mapping[str, Any], schema: Schema) -> dict[str, Any]:
+    """Feature -> its value in a row of plain cells, as JSON or Arrow hold them.
+
+    Examples
+    --------
+    >>> decoded_row({"age": 40.0}, Schema((Feature("age", "integer", ("age",)),)))
+    {'age': 40}
+    """
+    return {
+        feature.name: value_of(
+            feature, {name: decoded_cell(row[name], name, feature, schema) for name in feature.columns}
+        )
+        for feature in schema.features
+    }
 
 
 def written(schema: Schema, name: str, value: Any) -> dict[str, Any]:

@@ -17,7 +17,7 @@ def test_demo_leaves_a_run_folder_with_a_report_and_prints_figures_a_sentence_an
     printed = capsys.readouterr()
     assert {file.name for file in folder.iterdir()} >= {
         "report.html", "explanations.csv", "cases.csv", "manifest.json", "references.json"}  # fmt: skip
-    assert "decided against" in printed.out
+    assert "refused" in printed.out
     assert "the model would have predicted good (bad: " in printed.out
     assert f"Open {folder / 'report.html'}" in printed.out
     assert "1,000/1,000" in printed.err

@@ -8,8 +8,9 @@ import pandas as pd
 import pytest
 
 import fewest as fw
+from fewest.apps.cli._explain import read_weights
 from fewest.apps.cli._files import write_result
-from fewest.apps.cli._text import clean, progress
+from fewest.apps.cli._text import clean, in_options, progress, status_word
 from fewest.results.explanations import FRAME_COLUMNS
 from fewest.runs.views import defused
 from fewest.tables import files
@@ -95,3 +96,23 @@ def test_no_cell_of_a_result_as_csv_begins_a_formula(tmp_path: Path) -> None:
     assert (json.loads(rows[0]["from"]), json.loads(rows[0]["to"])) == ([90], [20])
     assert float(rows[0]["margin"]) == out[0].margin
     assert tuple(rows[0]) == ("case", *FRAME_COLUMNS)
+
+
+def test_a_remedy_is_given_in_the_options_of_the_command_line() -> None:
+    assert in_options('centre="median" or centre="medoid", or clusters') == (
+        "--centre median or --centre medoid, or clusters"
+    )
+    assert (
+        in_options("check the labels, `positive=` and the threshold")
+        == "check the labels, --positive and the threshold"
+    )
+    assert in_options("widen the band with width=") == "widen the band with --width"
+
+
+def test_a_status_is_printed_in_plain_words() -> None:
+    words = ("EXPLAINED", "ALREADY_NEGATIVE", "UNREACHABLE", "BUDGET", "NOT_CREDIBLE")
+    assert list(map(status_word, words)) == ["explained", "accepted", "not possible", "stopped early", "not credible"]
+
+
+def test_the_last_equals_sign_divides_a_weight() -> None:
+    assert read_weights(("age=3", "a=b=0.5")) == {"age": 3.0, "a=b": 0.5}

@@ -153,7 +153,7 @@ if __name__ == "__main__":
 @pytest.mark.parametrize("jobs", ["1", "2"])
 def test_a_real_signal_ends_the_run_and_its_processes(jobs: str, tmp_path: Path) -> None:
     script = tmp_path / "waiting.py"
-    script.write_text(WAITING.format(n_jobs=jobs))
+    script.write_text(WAITING.format(jobs=jobs))
     child = subprocess.Popen([sys.executable, str(script)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     assert child.stderr is not None
     while "ready" not in child.stderr.readline():

@@ -205,3 +205,31 @@ def test_the_demo_without_references_compares_with_the_typical_case(capsys: pyte
     document = json.loads(capsys.readouterr().out)
     assert document["references"]["provenance"]["centre"] == "median"
     assert len(document["answers"]) == 1000
+
+
+def test_just_accepted_cases_of_the_demo_are_refused_with_a_remedy_that_works(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    call = [*BUILD, str(tmp_path / "refs.json"), "--kind", "near-threshold"]
+    assert main(call) == 4
+    centre = capsys.readouterr().err.partition("Try: --centre ")[2].split()[0]
+    assert main([*call, "--centre", centre, "--seed", "3"]) == 0
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [(["--kind", "single", "--n-clusters", "3"], "--n-clusters is for"), (["--width", "0.2"], "--width is for")],
+)
+def test_an_option_of_another_kind_is_refused(
+    options: list[str], words: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main([*BUILD, str(tmp_path / "refs.json"), *options]) == 2
+    assert words in capsys.readouterr().err
+
+
+def test_references_are_a_word_or_a_file_and_a_misspelt_word_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["explain", "--demo", "german", "--references", "clusters", "--json"]) == 0
+    printed = json.loads(capsys.readouterr().out)
+    assert printed["references"]["provenance"]["kind"] == "clusters"
+    assert main(["explain", "--demo", "german", "--references", "cluster"]) == 2
+    assert 'did you mean "clusters"' in capsys.readouterr().err

@@ -47,8 +47,8 @@ def ask(*arguments: object) -> str:
 def test_the_page_is_written_and_the_summary_printed(run: Path, tmp_path: Path) -> None:
     out = tmp_path / "page.html"
     printed = ask(run, "-o", out, "--title", "A <b>title</b>")
-    assert "25 of 50 cases were predicted refused; for 100 % one feature turns the decision." in printed
-    assert 'Attention: "debt" is in 100 % of the explanations' in printed
+    assert "25 of 50 cases were refused; for 100 % one feature changes the outcome." in printed
+    assert 'Warning: "debt" is in 100 % of the explanations' in printed
     assert f"Written: {out}" in printed
     page = out.read_text()
     assert escapes(page) == []
@@ -64,7 +64,7 @@ def test_machines_are_told_the_same(run: Path, tmp_path: Path) -> None:
 def test_the_seed_changes_the_examples_and_nothing_else(run: Path, tmp_path: Path) -> None:
     pages = []
     for seed in (0, 0, 1):
-        ask(run, "-o", tmp_path / "page.html", "--seed", seed)
+        ask(run, "-o", tmp_path / "page.html", "--random-state", seed)
         pages.append((tmp_path / "page.html").read_text())
     assert pages[0] == pages[1]
     assert pages[0] != pages[2]

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from fewest.apps.cli import main
-from fewest.apps.cli._train_topt import read_labels
+from fewest.apps.cli._train_table import read_labels
 from fewest.errors import DataError, UsageError
 from fewest.models.trees.file import load_tree
 

@@ -116,7 +116,7 @@ def test_test_rows_have_no_part_in_the_training(table: Path, tmp_path: Path) -> 
 def test_labels_of_the_table_become_the_classes_of_the_model(
     table: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    from fewest.apps.cli._models import load_model
+    from fewest.persistence.models import load_model
 
     frame = pd.read_csv(table)
     kinds = {"numbers": (frame["risk"] == "bad").astype(int), "words": frame["risk"].where(frame.index % 7 > 0, "odd")}

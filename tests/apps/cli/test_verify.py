@@ -52,6 +52,17 @@ def test_a_flipped_bit_ends_with_6_and_is_listed(
     assert json.loads(capsys.readouterr().out)["ok"] is False
 
 
+def test_a_model_without_the_class_of_the_run_ends_with_2(
+    files: Any, written: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    X = pd.read_csv(files.data)
+    other = clone(files.model).fit(X, X["debt"].gt(50).map({True: "yes", False: "no"}))
+    joblib.dump(other, tmp_path / "other.joblib")
+    call = ["verify", str(written), "--data", str(files.data), "--model", str(tmp_path / "other.joblib")]
+    assert main([*call, "--allow-pickle"]) == 2
+    assert "cannot be read" not in capsys.readouterr().err
+
+
 def test_other_data_end_with_6(files: Any, written: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     X = pd.read_csv(files.data)
     X.loc[7, "debt"] += 1

@@ -11,7 +11,7 @@ import pytest
 
 pytest.importorskip("starlette", reason='pip install "fewest[explore]"')
 pytest.importorskip("uvicorn", reason='pip install "fewest[explore]"')
-pytest.importorskip("pyarrow", reason='pip install "fewest[scale]"')
+pytest.importorskip("pyarrow", reason='pip install "fewest[runs]"')
 
 import pandas as pd
 from explorer_runs import Subject, people
@@ -44,7 +44,7 @@ def test_a_run_compared_with_itself_changes_nothing(subject: Subject) -> None:
     run = Run.open(subject.run)
     found = compare(run, run)
     assert found.turned == ()
-    assert "decided alike" in found.sentence
+    assert "have the same outcome" in found.sentence
     assert all(count == 0 for a, row in enumerate(found.moves) for b, count in enumerate(row) if a != b)
 
 

@@ -14,18 +14,16 @@ import pytest
 
 pytest.importorskip("starlette", reason='pip install "fewest[explore]"')
 pytest.importorskip("uvicorn", reason='pip install "fewest[explore]"')
-pytest.importorskip("pyarrow", reason='pip install "fewest[scale]"')
+pytest.importorskip("pyarrow", reason='pip install "fewest[runs]"')
 from explorer_runs import doctor
 
 from fewest.apps.explorer import Live, _live
-from fewest.apps.explorer._explored import Explored
-from fewest.apps.explorer._fields import fields, read_form
+from fewest.apps.explorer._explored import Explored, Site
+from fewest.apps.explorer._forms import fields, read_form
 from fewest.apps.explorer._history import add, changes, edited, find, versions
-from fewest.apps.explorer._site import Site
 from fewest.errors import DataError, UsageError
 from fewest.references.file import read_saved
 from fewest.runs import Run
-from fewest.runs.views import open_run
 from fewest.tables.schema import Feature, Schema
 
 Ask = Callable[..., Any]
@@ -128,9 +126,7 @@ def test_a_preview_counts_what_the_edit_changes(ask: Ask, own_run: Path, live_of
     again = after.explain(next(iter(run.cases())).loc[rows])
     pairs = [(run.explanation(row), now) for row, now in zip(rows, again, strict=True)]
     different = sum(was.status != now.status or was.changes != now.changes for was, now in pairs)
-    told = [
-        int(number) for number in re.findall(r"\d+", page.partition("decided against, ")[2].partition("possible.")[0])
-    ]
+    told = [int(number) for number in re.findall(r"\d+", page.partition("were refused, ")[2].partition("possible.")[0])]
     assert sum(told) == different > 0
 
 
@@ -168,7 +164,7 @@ def test_a_preview_of_a_run_with_a_floor_compares_like_with_like(
     manifest = json.loads((own_run / "manifest.json").read_text())
     manifest["settings"]["credibility"] = {"name": "mixture", "floor": -3.0, "quantile": 0.05, "sha256": ""}
     (own_run / "manifest.json").write_text(json.dumps(manifest))
-    explored = Explored(open_run(own_run), Site("a run"), live=live_of(own_run))
+    explored = Explored(Run.open(own_run), Site("a run"), live=live_of(own_run))
     same = explored.effect(read_saved(own_run / "references.json"))
     assert (same.changed, same.lost, same.gained, same.unknown) == ((), (), (), ())
     assert "Without the run's floor on both sides: of " in str(same)

@@ -14,7 +14,7 @@ import pytest
 
 pytest.importorskip("starlette", reason='pip install "fewest[explore]"')
 pytest.importorskip("uvicorn", reason='pip install "fewest[explore]"')
-pytest.importorskip("pyarrow", reason='pip install "fewest[scale]"')
+pytest.importorskip("pyarrow", reason='pip install "fewest[runs]"')
 
 from explorer_runs import Subject, add_states, served
 
@@ -176,7 +176,7 @@ def look_at_the_cube_and_its_table(visit: Visit) -> None:
     page = visit.go("/decision")
     cube = page.locator("figure.fw-cube")
     assert cube.get_by_role("img").is_visible()
-    cube.get_by_text("The same as a table").click()
+    cube.get_by_text("Show as table").click()
     assert cube.get_by_role("rowheader", name="this case").is_visible()
 
 

@@ -10,7 +10,7 @@ import pytest
 
 pytest.importorskip("starlette", reason='pip install "fewest[explore]"')
 pytest.importorskip("uvicorn", reason='pip install "fewest[explore]"')
-pytest.importorskip("pyarrow", reason='pip install "fewest[scale]"')
+pytest.importorskip("pyarrow", reason='pip install "fewest[runs]"')
 
 from explorer_runs import Subject, make_tree, problems_of
 

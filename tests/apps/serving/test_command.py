@@ -41,7 +41,7 @@ def test_the_options_reach_the_service(tmp_path: Path, monkeypatch: pytest.Monke
         (["none.fewest", "--memory", "0"], "memory is 0", 2),
     ],
 )
-def test_what_makes_no_sense_is_told(arguments: list[str], why: str, code: int) -> None:
+def test_what_makes_no_sense_is_refused(arguments: list[str], why: str, code: int) -> None:
     error = call(*arguments).exception
     assert isinstance(error, FewestError)
     assert why in error.message
@@ -49,7 +49,7 @@ def test_what_makes_no_sense_is_told(arguments: list[str], why: str, code: int) 
     assert error.exit_code == code
 
 
-def test_a_model_file_is_told_from_an_explainer_with_the_way_to_make_one(tmp_path: Path) -> None:
+def test_a_model_file_is_not_taken_for_an_explainer_and_refused_with_the_way_to_make_one(tmp_path: Path) -> None:
     (tmp_path / "credit.skops").touch()
     error = call(str(tmp_path / "credit.skops")).exception
     assert isinstance(error, FewestError)
@@ -69,9 +69,9 @@ def test_declaring_the_command_imports_neither_the_searches_nor_the_server() -> 
 def test_a_missing_server_library_is_named_with_its_install_line() -> None:
     script = (
         "import sys; sys.modules['fastapi'] = None\n"
-        "from pathlib import Path; from fewest.apps.serving import Settings, serve\n"
+        "from pathlib import Path; from fewest.apps.serving import ServiceSettings, serve\n"
         "from fewest.errors import MissingExtraError\n"
-        "try: serve([Path('a.fewest')], Settings())\n"
+        "try: serve([Path('a.fewest')], ServiceSettings())\n"
         "except MissingExtraError as error: print(error.do)"
     )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)

@@ -7,16 +7,15 @@ import hashlib
 import hmac
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fewest.apps.serving.body import check_headers, read_body
-from fewest.apps.serving.keys import read_keys
-from fewest.apps.serving.metrics import Metrics
-from fewest.apps.serving.rate import Buckets
-from fewest.apps.serving.refusals import RefusedError
+from fewest.apps.serving.access import Buckets, read_keys
+from fewest.apps.serving.refusals import RefusedError, check_headers, read_body
 from fewest.apps.serving.settings import ServiceSettings
 from fewest.errors import UsageError
 
@@ -96,7 +95,7 @@ def passes_at_most_what_is_allowed(make: Callable[[float, float, Clock], Buckets
             times.append(clock.now)
         else:
             clock.now += wait + 1e-9
-            assert buckets.take("bank") == 0, "a client that waits as told gets through"
+            assert buckets.take("bank") == 0, "a client that waits as long as asked gets through"
             times.append(clock.now)
     for first in range(len(times)):
         for last in range(first, len(times)):
@@ -137,7 +136,7 @@ def test_a_broken_bucket_is_caught_by_the_same_check(broken: type[Buckets]) -> N
         passes_at_most_what_is_allowed(broken, [0.0, 0.0, 0.0, 0.01, 0.01, 0.01, 0.01, 0.01, 0.01])
 
 
-def test_keys_have_buckets_of_their_own_and_rate_nought_sets_no_limit() -> None:
+def test_keys_have_buckets_of_their_own_and_rate_zero_sets_no_limit() -> None:
     buckets = Buckets(1, 1, Clock())
     assert [buckets.take(name) for name in ("a", "b", "a")] == [0.0, 0.0, 1.0]
     assert {Buckets(0, 1, Clock()).take("a") for _ in range(50)} == {0.0}
@@ -211,16 +210,28 @@ def test_a_length_that_says_nothing_is_left_to_the_count(length: str) -> None:
 
 
 def test_metrics_are_prometheus_text_with_escaped_labels_and_cumulative_buckets() -> None:
-    metrics = Metrics()
-    metrics.count("c_total", 2, path='a"b\\c\nd')
+    pytest.importorskip("prometheus_client", reason='the service needs pip install "fewest[serve]"')
+    from fewest.apps.serving.door import Metrics
+
+    pool: Any = SimpleNamespace(ready=2, busy=1, inside=3, lost={"hung": 4})
+    metrics = Metrics({"m": pool})
+    metrics.requests.labels("GET", 'a"b\\c\nd', 200).inc(2)
     for seconds in (0.004, 0.3, 99):
-        metrics.observe("t_seconds", seconds)
-    lines = metrics.text([("g", {"model": "m"}, 1.5)]).splitlines()
-    assert r'c_total{path="a\"b\\c\nd"} 2' in lines
+        metrics.request_seconds.labels("p").observe(seconds)
+    lines = metrics.text().decode().splitlines()
+    assert r'fewest_requests_total{method="GET",path="a\"b\\c\nd",status="200"} 2.0' in lines
     assert [line.split()[1] for line in lines if 'le="0.25"' in line or 'le="0.5"' in line or "+Inf" in line] == [
-        "1", "2", "3",
+        "1.0", "2.0", "3.0",
     ]  # fmt: skip
-    assert {'g{model="m"} 1.5', "t_seconds_count 3", "t_seconds_sum 99.304", "# TYPE t_seconds histogram"} <= set(lines)
+    assert {
+        'fewest_workers_ready{model="m"} 2.0',
+        'fewest_workers_lost{model="m",why="hung"} 4.0',
+        'fewest_request_seconds_count{path="p"} 3.0',
+        'fewest_request_seconds_sum{path="p"} 99.304',
+        "# TYPE fewest_request_seconds histogram",
+    } <= set(lines)
+    assert Metrics({}).text().decode().count("fewest_requests_total") == 2, "another app counts for itself"
+    assert "_created" not in "".join(lines)
 
 
 def test_the_sum_in_the_docs_is_the_one_that_is_compared() -> None:

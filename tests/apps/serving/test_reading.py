@@ -9,13 +9,18 @@ import pandas as pd
 import pytest
 
 import fewest as fw
-from fewest.apps.serving.columns import columns_of
-from fewest.apps.serving.instances import cells_of, read_request, table
-from fewest.apps.serving.readiness import made_up, takes_missing
 from fewest.apps.serving.refusals import RefusedError
-from fewest.apps.serving.strict_json import parse
+
+pytest.importorskip("pydantic", reason='the service needs pip install "fewest[serve]"')
+from fewest.apps.serving.answering import made_up, takes_missing
+from fewest.apps.serving.instances import BodyReader, parse
 
 LIMITS: dict[str, Any] = {"max_instances": 3, "max_alternatives": 5, "time_limit": 2.0}
+
+
+def reader() -> BodyReader:
+    """Reads bodies for a model of one column."""
+    return BodyReader(fw.Schema.infer(pd.DataFrame({"a": [1, 2]})), **LIMITS)
 
 
 @pytest.mark.parametrize(
@@ -24,8 +29,8 @@ LIMITS: dict[str, Any] = {"max_instances": 3, "max_alternatives": 5, "time_limit
         (b"", "Expecting value"),
         (b"{", "line 1"),
         (b'{"a": 1} x', "Extra data"),
-        (b'{"a": NaN}', "NaN is no JSON number"),
-        (b'{"a": -Infinity}', "-Infinity is no JSON number"),
+        (b'{"a": NaN}', "NaN is not a JSON number"),
+        (b'{"a": -Infinity}', "-Infinity is not a JSON number"),
         (b'{"a": 1e999}', "too large"),
         (b'{"a": ' + b"9" * 5000 + b"}", "Exceeds the limit"),
         (b'{"a": 1, "a": 2}', "'a' stands twice"),
@@ -71,15 +76,15 @@ def test_the_ordinary_parser_would_have_let_half_of_that_pass() -> None:
 )
 def test_a_body_of_another_shape_is_refused(content: Any, where: str) -> None:
     with pytest.raises(RefusedError) as caught:
-        read_request(json.dumps(content).encode(), **LIMITS)
+        reader().read(json.dumps(content).encode())
     assert (caught.value.status, caught.value.parts["where"]) == (400, where)
     assert all(caught.value.parts.values())
 
 
 def test_wishes_are_read() -> None:
-    asked = read_request(b'{"instances": [{}], "parameters": {"alternatives": 2.0, "time_limit": 1}}', **LIMITS)
-    assert (asked.alternatives, asked.time_limit) == (2, 1.0)
-    assert read_request(b'{"instances": [{}]}', **LIMITS).time_limit == 2.0
+    asked = reader().read(b'{"instances": [{"a": 1}], "parameters": {"alternatives": 2.0, "time_limit": 1}}')
+    assert (asked.alternatives, asked.time_limit, asked.cells) == (2, 1.0, [[1]])
+    assert reader().read(b'{"instances": [{"a": 1}]}').time_limit == 2.0
 
 
 @pytest.fixture(scope="module")
@@ -112,8 +117,8 @@ GOOD: dict[str, Any] = {
 
 
 def read(schema: fw.Schema, *instances: Any, missing: tuple[str, ...] = ()) -> pd.DataFrame:
-    columns = columns_of(schema, any_level=False, missing=missing)
-    return table(schema, columns, cells_of(schema, columns, list(instances)))
+    bodies = BodyReader(schema, missing=missing)
+    return bodies.table(bodies.cells(list(instances)))
 
 
 def test_good_instances_become_rows_in_the_schemas_order_and_dtypes(schema: fw.Schema, wide: pd.DataFrame) -> None:
@@ -167,12 +172,32 @@ def test_null_is_taken_where_the_model_takes_it(schema: fw.Schema) -> None:
     assert frame[["number", "count", "job", "flag"]].isna().all(axis=None)
 
 
+def test_times_with_offsets_may_have_different_ones() -> None:
+    schema = fw.Schema.infer(pd.DataFrame({"at": pd.to_datetime(["2026-01-01", "2026-01-02"]).tz_localize("UTC")}))
+    frame = read(schema, {"at": "2026-01-01T02:00:00+02:00"}, {"at": "2026-01-01T00:00:00Z"})
+    assert frame["at"].tolist() == [pd.Timestamp("2026-01-01", tz="UTC")] * 2
+
+
 def test_where_any_level_is_allowed_a_new_one_reaches_the_model(wide: pd.DataFrame) -> None:
     schema = fw.Schema.infer(wide[["number"]].assign(text=["p", "q", "p"]))
-    columns = columns_of(schema, any_level=True, missing=())
-    assert cells_of(schema, columns, [{"number": 1, "text": "new"}])[1] == ["new"]
+    bodies = BodyReader(schema, any_level=True)
+    assert bodies.cells([{"number": 1, "text": "new"}])[1] == ["new"]
     with pytest.raises(RefusedError, match="a single value"):
-        cells_of(schema, columns, [{"number": 1, "text": ["new"]}])
+        bodies.cells([{"number": 1, "text": ["new"]}])
+
+
+def test_the_json_schema_of_requests_says_what_is_read(schema: fw.Schema) -> None:
+    bodies = BodyReader(schema, missing=("number",), **LIMITS)
+    request = bodies.request_schema()
+    assert "$ref" not in json.dumps(request)
+    assert request["properties"]["instances"]["maxItems"] == 3
+    assert request["properties"]["parameters"]["properties"]["alternatives"]["maximum"] == 5
+    columns = bodies.instance_schema()["properties"]
+    assert list(columns) == list(GOOD)
+    assert columns["number"]["anyOf"][1] == {"type": "null"}
+    assert (columns["count"]["type"], columns["count"]["maximum"]) == ("integer", 2**53 - 1)
+    assert (columns["job"]["enum"], columns["code"]["enum"]) == (["a", "b"], [1, 2])
+    assert {"oneOf"} == set(bodies.instance_schema()["allOf"][0])
 
 
 def test_made_up_cases_are_the_same_every_time_and_inside_what_was_seen(schema: fw.Schema, wide: pd.DataFrame) -> None:

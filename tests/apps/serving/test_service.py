@@ -80,9 +80,9 @@ def test_a_single_case_is_predicted_as_the_decision_does(
 ) -> None:
     verdicts = explainer.decision.verdicts(people)
     for row in range(4):
-        (told,) = service.ask("credit", instances(people.iloc[[row]]), "predict").json()["predictions"]
+        (record,) = service.ask("credit", instances(people.iloc[[row]]), "predict").json()["predictions"]
         positive = bool(verdicts.positive[row])
-        assert told == {
+        assert record == {
             "prediction": "bad" if positive else "good", "positive": positive, "score": verdicts.score[row],
         }  # fmt: skip
 
@@ -102,7 +102,7 @@ def test_models_say_what_they_take(service: Service) -> None:
     assert "minimum" not in model["features"][0], "the ends of the range seen are values of people"
 
 
-def is_told(response: Any, status: int, where: str) -> None:
+def is_refused(response: Any, status: int, where: str) -> None:
     assert response.status_code == status, response.text
     error = response.json()["error"]
     assert set(error) == {"what", "where", "why", "do", "request_id"}
@@ -128,29 +128,29 @@ def test_an_instance_that_does_not_fit_gets_422_and_no_number(
     service: Service, instance: dict[str, Any], where: str
 ) -> None:
     for verb in ("explain", "predict"):
-        is_told(service.ask("credit", [instance], verb), 422, where)
+        is_refused(service.ask("credit", [instance], verb), 422, where)
 
 
 def test_what_is_not_the_apis_json_gets_400(service: Service) -> None:
-    is_told(service.post("credit", b'{"instances": [NaN]}'), 400, "body")
-    is_told(service.post("credit", b'{"instances": [{"debt": 1, "debt": 2}]}'), 400, "body")
-    is_told(service.ask("credit", []), 400, "instances")
-    is_told(service.ask("credit", [GOOD] * 1001), 400, "instances")
+    is_refused(service.post("credit", b'{"instances": [NaN]}'), 400, "body")
+    is_refused(service.post("credit", b'{"instances": [{"debt": 1, "debt": 2}]}'), 400, "body")
+    is_refused(service.ask("credit", []), 400, "instances")
+    is_refused(service.ask("credit", [GOOD] * 1001), 400, "instances")
 
 
-def test_unknown_models_paths_and_methods_are_told(service: Service) -> None:
-    is_told(service.ask("nobody", [GOOD]), 404, "path")
-    is_told(service.client.get("/v1/models/nobody"), 404, "path")
-    is_told(service.client.get("/etc/passwd"), 404, "path")
+def test_unknown_models_paths_and_methods_are_refused(service: Service) -> None:
+    is_refused(service.ask("nobody", [GOOD]), 404, "path")
+    is_refused(service.client.get("/v1/models/nobody"), 404, "path")
+    is_refused(service.client.get("/etc/passwd"), 404, "path")
     wrong = service.client.get("/v1/models/credit:explain")
-    is_told(wrong, 405, "method")
+    is_refused(wrong, 405, "method")
     assert wrong.headers["allow"] == "POST"
     text = service.client.post("/v1/models/credit:explain", content=b"{}", headers={"Content-Type": "text/plain"})
-    is_told(text, 415, "header Content-Type")
+    is_refused(text, 415, "header Content-Type")
 
 
 def test_without_keys_a_foreign_host_name_is_refused(service: Service) -> None:
-    is_told(service.client.get("/v1/models", headers={"Host": "evil.example"}), 403, "header Host")
+    is_refused(service.client.get("/v1/models", headers={"Host": "evil.example"}), 403, "header Host")
     for host in ("localhost:1", "127.0.0.1", "[::1]:80"):
         assert service.client.get("/v1/models", headers={"Host": host}).status_code == 200
 
@@ -204,7 +204,7 @@ def test_every_path_but_health_needs_a_key(guarded: Service) -> None:
     for path in ("/v1/models", "/v1/models/a", "/metrics", "/openapi.json", "/nowhere"):
         for sent in ("", "Bearer wrong", "Basic a-key-for-tests", "Bearer"):
             refused = guarded.client.get(path, headers={"Authorization": sent})
-            is_told(refused, 401, "header Authorization")
+            is_refused(refused, 401, "header Authorization")
             assert refused.headers["www-authenticate"] == "Bearer"
     assert guarded.client.get("/healthz", headers={"Authorization": ""}).status_code == 200
     assert guarded.client.get("/healthz/ready", headers={"Authorization": ""}).json()["status"] == "ready"
@@ -233,7 +233,7 @@ HEAD = (
 
 def test_a_body_too_large_is_refused_whatever_its_headers_say(guarded: Service) -> None:
     large = b'{"instances": ["' + b"x" * 3_000 + b'"]}'
-    is_told(guarded.post("a", large), 413, "body")
+    is_refused(guarded.post("a", large), 413, "body")
     chunk = b"400\r\n" + b"x" * 1024 + b"\r\n"
     assert b" 413 " in raw(guarded.port, f"{HEAD}\nTransfer-Encoding: chunked", chunk, parts=200)[:60]
     assert b" 413 " in raw(guarded.port, f"{HEAD}\nContent-Length: 999999999")[:60]
@@ -256,12 +256,12 @@ def test_a_key_that_asks_too_often_gets_429_and_the_time_to_wait(guarded: Servic
     answers = [guarded.client.get("/v1/models", headers={"Authorization": "Bearer another"}) for _ in range(40)]
     codes = [answer.status_code for answer in answers]
     assert codes.count(200) in (30, 31)
-    is_told(answers[-1], 429, "key")
+    is_refused(answers[-1], 429, "key")
     assert 1 <= int(answers[-1].headers["retry-after"]) <= 2
     assert guarded.client.get("/healthz").status_code == 200
 
 
-def test_a_full_queue_is_told_at_once(start: Start) -> None:
+def test_a_full_queue_is_refused_at_once(start: Start) -> None:
     service = start("a.fewest", loader="serving_doubles:bad", queue=2, rate=0)
     slow = [{"debt": SLOW, "age": 30 + k, "rate": 1} for k in range(1)]
     codes: list[int] = []

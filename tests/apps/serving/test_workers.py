@@ -16,7 +16,7 @@ from running_service import Service
 from serving_doubles import HANGS, HOGS, KILLED, NAN, PRINTS, RAISES, SLOW
 
 from fewest.apps.serving import ServiceSettings, serve
-from fewest.apps.serving.limits import address_space
+from fewest.apps.serving.worker import address_space
 from fewest.errors import FewestError, UsageError
 
 Start = Callable[..., Service]

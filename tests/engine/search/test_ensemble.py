@@ -177,12 +177,7 @@ def test_deep_one_sided_trees_are_not_answered_from_a_truncated_polynomial(brute
 
 def staged(model, problem):
     """The search as for large trees: degree 3, then 6, then all."""
-    before = ensemble._SMALL
-    ensemble._SMALL = -1
-    try:
-        return ensemble.solve(model, problem)
-    finally:
-        ensemble._SMALL = before
+    return ensemble.solve(model, problem, small=-1)
 
 
 @pytest.mark.parametrize("options", [(), ("cost",), ("rules", "rejected", "limit"), ("all_sets",)], ids="+".join)
@@ -227,13 +222,12 @@ def test_running_out_of_nodes_leaves_true_bounds_or_the_integer_program_settles_
     assert settled > 0
 
 
-def test_a_second_search_takes_over_what_the_first_gave_up(brute, monkeypatch):
-    monkeypatch.setattr(ensemble, "_PATIENCE", 1)
-    monkeypatch.setattr(ensemble, "improve", lambda *_: None)
+def test_a_second_search_takes_over_what_the_first_gave_up(brute):
     for seed in range(15):
         model, problem = random_case(seed, ("all_sets",) if seed % 2 else (), n_units=9, n_trees=10)
         truth = brute.solve(problem, model.raw, model.reading.cut, TOLERANCE)
-        assert brute.disagreement(problem, truth, ensemble.solve(model, problem)) is None, f"seed {seed}"
+        found = ensemble.solve(model, problem, patience=1, program=lambda *_: None)
+        assert brute.disagreement(problem, truth, found) is None, f"seed {seed}"
 
 
 def test_monomials_that_become_equal_after_a_flip_count_as_one(brute):

@@ -11,7 +11,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from fewest.engine.search import _subsets, levelwise
+from fewest.engine.search import _subsets, _ties, levelwise
 from fewest.engine.search.problem import Budget, Found, Outcome, Problem, Rules
 
 TOLERANCE = 0.0
@@ -181,9 +181,9 @@ def test_any_slice_of_the_table_equals_itertools(k: int) -> None:
 
 def test_rounding_keeps_twelve_significant_decimals() -> None:
     values = np.array([0.1 + 0.2, 0.3, -1.23456789012345e-200, 0.0, 9.9999999999996, 1e300, np.inf])
-    assert _subsets.round_significant(values)[0] == _subsets.round_significant(values)[1]
+    assert _ties.round_significant(values)[0] == _ties.round_significant(values)[1]
     expected = [rounded(value) for value in values.tolist()]
-    assert np.allclose(_subsets.round_significant(values)[:-1], expected[:-1], rtol=1e-15)
+    assert np.allclose(_ties.round_significant(values)[:-1], expected[:-1], rtol=1e-15)
 
 
 def caught(break_it: Callable[[Case], Found], **how: object) -> bool:

@@ -13,7 +13,7 @@ MODELS = {
     "cart": lambda: CARTClassifier(max_depth=5),
     "c45": lambda: C45Classifier(min_samples_leaf=15, pruning=False),
     "c45 multiway": lambda: C45Classifier(min_samples_leaf=15, multiway=True, pruning=False),
-    "gosdt": lambda: GOSDTClassifier(regularization=0.006, depth_budget=3),
+    "gosdt": lambda: GOSDTClassifier(regularization=0.006, max_depth=3),
 }
 
 

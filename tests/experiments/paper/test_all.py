@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
 from typing import Any, ClassVar
@@ -15,15 +14,14 @@ import pytest
 from fewest.errors import DataError, MissingExtraError, UsageError
 from fewest.experiments import paper
 from fewest.experiments.paper import Record, TableColumn, everything, figures
-from fewest.experiments.paper.base import Published, Tell
+from fewest.experiments.paper.base import Published, Table, Tell, Unit
 from fewest.experiments.paper.everything import Plan, Results
-from fewest.experiments.paper.guard import GuardedModel
+from fewest.experiments.paper.runner import compute_unit
 
 pytest.importorskip("matplotlib")
 
 
-@dataclass(frozen=True)
-class Plain:
+class Plain(Table):
     """A table that costs nothing; units do what `DOES` says."""
 
     name: ClassVar[str] = "first"
@@ -36,9 +34,6 @@ class Plain:
     notes: ClassVar[tuple[str, ...]] = ()
     seen: ClassVar[list[tuple[str, str, int]]] = []
     does: ClassVar[dict[tuple[str, str, int], BaseException]] = {}
-
-    folder: str | Path | None = None
-    quick: bool = False
 
     def settings(self, dataset: str) -> Mapping[str, Any]:
         return {}
@@ -155,13 +150,13 @@ def test_a_missing_extra_leaves_the_table_out_and_the_run_ends_well(tmp_path: Pa
     assert [made.table.name for made in results.tables] == ["third"]
 
 
-def test_a_guarded_table_travels_to_other_processes_and_its_failures_come_home() -> None:
+def test_a_table_travels_to_other_processes_and_its_failures_come_home() -> None:
     import pickle
 
-    guarded = pickle.loads(pickle.dumps(GuardedModel(Third())))
-    assert guarded.name == "third"
+    table = pickle.loads(pickle.dumps(Third()))
+    assert table.name == "third"
     Plain.does["alone", "german", 0] = DataError("no rows", do="add some")
-    failure = pickle.loads(pickle.dumps(guarded.cells("german", 0, print)))
+    failure = pickle.loads(pickle.dumps(compute_unit(table, Unit("german", 0), print, forgiving=True)[0]))
     assert list(failure) == []
     assert (failure.error.message, failure.error.do, failure.error.exit_code) == ("no rows", "add some", 3)
 
@@ -189,13 +184,13 @@ def test_datasets_that_are_not_here_are_left_out_unless_asked_for(
 
 def test_a_place_that_is_a_file_is_refused_before_anything_is_measured(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    with pytest.raises(UsageError, match="no place for a folder"):
+    with pytest.raises(UsageError, match="a folder cannot be made here"):
         go(tmp_path / "file")
     assert Plain.seen == []
 
 
 def test_figures_are_drawn_from_what_was_measured(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from fewest.experiments.paper.figures.trade_off import ClosenessFigure, CredibilityFigure
+    from fewest.experiments.paper.figures.table_figures import ClosenessFigure, CredibilityFigure
 
     class Shown(ClosenessFigure):
         tables: ClassVar[tuple[str, ...]] = ("first",)
@@ -211,7 +206,7 @@ def test_figures_are_drawn_from_what_was_measured(tmp_path: Path, monkeypatch: p
 
 
 def test_without_matplotlib_figures_are_left_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from fewest.experiments.paper.figures.regions import RegionsFigure
+    from fewest.experiments.paper.figures.model_figures import RegionsFigure
 
     monkeypatch.setattr(figures, "names", lambda: ("regions",))
     monkeypatch.setattr(figures, "find", lambda name, folder=None, quick=False: RegionsFigure(folder, quick))

@@ -15,7 +15,7 @@ from fewest.experiments.paper.allopt import KINDS, WALKS, AllOpt1Table
 from fewest.experiments.paper.data import Rows, load_split
 from fewest.experiments.paper.measures import CASES
 from fewest.experiments.paper.models import PaperModel
-from fewest.experiments.paper.printed import printed_training
+from fewest.experiments.paper.printed_figures import printed_training
 
 pytest.importorskip("torch")
 
@@ -36,7 +36,7 @@ def test_a_quick_unit_has_a_record_per_method_and_is_the_same_again(name: str, l
 
 def test_a_larger_booster_is_measured_against_the_papers() -> None:
     larger, own = (find(name).search("headline", "GBDT") for name in ("allopt1", "alloptc"))
-    assert (larger.estimator.booster.max_depth, own.estimator.booster.max_depth) == (5, 3)
+    assert (larger.estimator.architecture.booster.max_depth, own.estimator.architecture.booster.max_depth) == (5, 3)
     assert isinstance(larger.baseline, PaperModel)
     assert larger.baseline.kind == "GBDT"
     assert own.baseline == "start"

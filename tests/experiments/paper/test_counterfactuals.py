@@ -16,6 +16,7 @@ from fewest.decision import Decision
 from fewest.experiments.paper import find, load_split, names
 from fewest.experiments.paper.counterfactuals import KINDS, SEV, CounterfactualsTable, Judge, missing, peers, sparsest
 from fewest.experiments.paper.data import Rows
+from fewest.experiments.paper.measures import densities_of
 from fewest.experiments.paper.models import fit
 from fewest.experiments.peers import NICE, Counterfactuals
 from fewest.explainer import Explainer
@@ -36,7 +37,7 @@ def decision(rows: Rows) -> Decision:
 
 @pytest.fixture(scope="module")
 def judge(decision: Decision, rows: Rows) -> Judge:
-    return Judge.of(decision, rows, 3)
+    return Judge(decision, densities_of(decision, rows, 3))
 
 
 def test_a_quick_run_on_german_gives_every_method_that_is_installed() -> None:

@@ -78,7 +78,7 @@ def test_other_records_give_other_numbers(records: dict[str, list[Record]]) -> N
     assert (again["sev"] == 2 * numbers["sev"]).all()
 
 
-def test_flexibility_has_a_point_for_each_amount_and_nought_for_plain_clusters(
+def test_flexibility_has_a_point_for_each_amount_and_zero_for_plain_clusters(
     records: dict[str, list[Record]],
 ) -> None:
     drawing = draw(figures.find("flexibility"), ["german"], records)
@@ -186,7 +186,7 @@ def test_what_cannot_be_drawn_is_said(
     with pytest.raises(UsageError, match="no record"):
         draw(figures.find("flexibility"), ["adult"], records)
     (tmp_path / "file").write_text("")
-    with pytest.raises(UsageError, match="no place for a folder"):
+    with pytest.raises(UsageError, match="a folder cannot be made here"):
         save(Drawing(blank(1)[0], pd.DataFrame()), tmp_path / "file", "x")
     monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
     with pytest.raises(MissingExtraError, match=r"fewest\[plots\]"):

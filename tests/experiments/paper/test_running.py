@@ -28,7 +28,7 @@ from fewest.experiments.paper.base import Published, Table, Tell, fingerprint
 
 
 @dataclass(frozen=True)
-class Sums:
+class Sums(Table):
     """A table that can be computed in one's head, and stops where it is told to."""
 
     name: ClassVar[str] = "sums"
@@ -40,8 +40,6 @@ class Sums:
     published: ClassVar[Published] = {("german", "plus"): {"value": Printed(12.0, 0.5)}}
     notes: ClassVar[tuple[str, ...]] = ("A note.",)
 
-    folder: str | Path | None = None
-    quick: bool = False
     step: int = 10
     stop_at: int | None = None
     seen: list[Unit] = field(default_factory=list, compare=False)
@@ -196,7 +194,7 @@ def test_each_dataset_may_have_its_own_number_of_splits() -> None:
 
 def test_a_place_that_is_a_file_is_refused(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    with pytest.raises(UsageError, match="no place for a folder"):
+    with pytest.raises(UsageError, match="a folder cannot be made here"):
         FileStore(tmp_path / "file", "sums")
 
 

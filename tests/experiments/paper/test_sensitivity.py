@@ -8,7 +8,7 @@ import pytest
 from fewest.decision import Decision
 from fewest.errors import ModelError
 from fewest.experiments.paper import Store, find, run, summarise
-from fewest.experiments.paper.printed import SENSITIVITY
+from fewest.experiments.paper.printed_figures import SENSITIVITY
 from fewest.experiments.paper.sensitivity import SHARES, SensitivityTable, moved
 from fewest.explainer import Explainer
 

@@ -9,7 +9,7 @@ from fewest.errors import DataError
 from fewest.experiments.paper import Store, find, load_split, run, summarise
 from fewest.experiments.paper.data import checksum, load_whole
 from fewest.experiments.paper.models import _encoder
-from fewest.experiments.paper.printed import SIZES
+from fewest.experiments.paper.printed_figures import SIZES
 from fewest.experiments.paper.sizes import SizesTable, encoded, questions
 
 SHARED = Path(__file__).parents[4] / "shared" / "data"

@@ -7,11 +7,11 @@ import pandas as pd
 import pytest
 
 from fewest.experiments.paper import Rows, as_dict, as_markdown, find, load_split, run, summarise
-from fewest.experiments.paper.printed import TREES
+from fewest.experiments.paper.printed_figures import TREES
 from fewest.experiments.paper.store import Store
-from fewest.experiments.paper.trees import QUICK_ROWS, SEARCHED, TreesTable, measure
+from fewest.experiments.paper.trees import SEARCHED, TreesTable, measure
 from fewest.models.trees import CARTClassifier, Leaf, Split, Tree
-from fewest.models.trees.leaf_counts import recount
+from fewest.models.trees.estimator import recount
 
 TEX = Path(__file__).parents[4] / "shared" / "paper" / "improving-decision-sparsity.tex"
 
@@ -98,9 +98,9 @@ def test_the_settings_are_plain_values_for_every_dataset() -> None:
         settings = TreesTable().settings(dataset)
         assert settings["CART"] == settings["C4.5"] == {"max_depth": 4}
         assert settings["GOSDT"]["regularization"] == settings["TOpt"]["regularization"] > 0
-        assert settings["TOpt"]["depth"] == settings["GOSDT"]["depth_budget"] == 4
+        assert settings["TOpt"]["max_depth"] == settings["GOSDT"]["max_depth"] == 4
     assert TreesTable(quick=True).settings("adult") != TreesTable().settings("adult")
-    assert len(load_split("german", 0).X_train) < QUICK_ROWS
+    assert len(load_split("german", 0).X_train) < TreesTable.quick_rows
 
 
 @pytest.mark.parametrize(

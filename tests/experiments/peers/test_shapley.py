@@ -15,7 +15,7 @@ import fewest as fw
 from fewest.engine.structure import read
 from fewest.errors import ModelError
 from fewest.experiments.peers import TopSHAP, shapley_values
-from fewest.experiments.peers.top_shap import Attribution
+from fewest.experiments.peers.taking_values import Attribution
 
 
 def by_definition(structure: Any, feature_of: np.ndarray, z: np.ndarray, background: np.ndarray) -> np.ndarray:

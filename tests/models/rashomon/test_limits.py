@@ -1,4 +1,4 @@
-"""What cannot be searched is refused with the fix; a backend that hangs, dies or grows too large takes nobody along."""
+"""What cannot be searched is refused with the fix; a search that hangs, dies or grows too large takes nobody along."""
 
 from __future__ import annotations
 
@@ -10,16 +10,20 @@ import pandas as pd
 import pytest
 
 from fewest.errors import DataError, MissingExtraError, ModelError, TimeLimitError, UsageError
-from fewest.models.rashomon import _process, base, rashomon_set
+from fewest.models.rashomon import _search, base, rashomon_set
 from fewest.models.trees import BinaryColumns
 from fewest.tables.schema import Schema
 
-BACKEND = """
-import os, signal, time
+# The child's own script, with another search in it.
+SCRIPT = """
+import os, signal, sys, time
 import numpy as np
-PACKAGE, CORE = "praxis", "_core"
-def grow(core, bits, positive, regularization, bound, depth, most):
+sys.path.insert(0, {folder!r})
+import _praxis
+def grow(core, **job):
     {does}
+_praxis.grow = grow
+sys.exit(_praxis.main(*sys.argv[1:]))
 """
 DOES = {
     "dies": "os.kill(os.getpid(), signal.SIGKILL)",
@@ -45,11 +49,15 @@ def columns_of(frame, times=1):
 
 
 @pytest.fixture
-def backends(tmp_path, monkeypatch):
-    for name, does in DOES.items():
-        (tmp_path / f"{name}.py").write_text(BACKEND.format(does=does))
-        monkeypatch.setitem(_process.BACKENDS, name, (name, "praxis", "tree-praxis"))
-    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+def search_that(tmp_path, monkeypatch):
+    folder = str(_search.SCRIPT.parent)
+
+    def use(name):
+        script = tmp_path / f"{name}.py"
+        script.write_text(SCRIPT.format(folder=folder, does=DOES[name]))
+        monkeypatch.setattr(_search, "SCRIPT", script)
+
+    return use
 
 
 def test_a_set_beyond_the_limit_is_refused_with_its_size(table):
@@ -76,8 +84,8 @@ def test_columns_are_needed_and_64_at_most(table):
 def test_64_columns_fit(table):
     columns, frame, y = table
     wide = columns_of(frame, times=8)
-    once = rashomon_set(columns, frame, y, bound=0.0, depth=1)
-    many = rashomon_set(wide, frame, y, bound=0.0, depth=1)
+    once = rashomon_set(columns, frame, y, bound=0.0, max_depth=1)
+    many = rashomon_set(wide, frame, y, bound=0.0, max_depth=1)
     assert (len(once), len(many)) == (1, 8)
     assert int(many.needs.max()) >= 1 << 56
 
@@ -88,36 +96,36 @@ def test_labels_of_one_class_and_odd_settings_are_refused(table):
         rashomon_set(columns, frame, np.ones(len(frame), dtype=bool))
     with pytest.raises(DataError, match="one label per row"):
         rashomon_set(columns, frame, y[1:])
-    for setting in ({"regularization": 0.0}, {"bound": -0.1}, {"depth": 0}, {"max_trees": 0}, {"backend": "guess"}):
+    for setting in ({"regularization": 0.0}, {"bound": -0.1}, {"max_depth": 0}, {"max_trees": 0}):
         with pytest.raises(UsageError, match="Try: "):
             rashomon_set(columns, frame, y, **setting)
     with pytest.raises(UsageError, match="less than one of 200 rows"):
         rashomon_set(columns, frame, y, regularization=1e-6)
 
 
-def test_the_time_limit_ends_the_backend(table, backends):
+def test_the_time_limit_ends_the_search(table, search_that):
+    search_that("sleeps")
     with pytest.raises(TimeLimitError, match=r"0\.5 seconds"):
-        rashomon_set(*table, backend="sleeps", time_limit=0.5)
+        rashomon_set(*table, time_limit=0.5)
 
 
-def test_a_backend_that_dies_is_reported(table, backends):
-    with pytest.raises(ModelError, match="SIGKILL"):
-        rashomon_set(*table, backend="dies")
-    with pytest.raises(ModelError, match="SIGABRT"):
-        rashomon_set(*table, backend="crashes")
-    with pytest.raises(ModelError, match="no such luck"):
-        rashomon_set(*table, backend="raises")
+@pytest.mark.parametrize(("does", "said"), [("dies", "SIGKILL"), ("crashes", "SIGABRT"), ("raises", "no such luck")])
+def test_a_search_that_dies_is_reported(table, search_that, does, said):
+    search_that(does)
+    with pytest.raises(ModelError, match=said):
+        rashomon_set(*table)
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="address space cannot be limited")
-def test_the_memory_limit_holds(table, backends):
-    with pytest.raises(ModelError, match="out of memory of 2 GB"):
-        rashomon_set(*table, backend="hungry", memory_limit=2)
+def test_the_memory_limit_holds(table, search_that):
     assert len(rashomon_set(*table, memory_limit=2)) > 0
+    search_that("hungry")
+    with pytest.raises(ModelError, match="out of memory of 2 GB"):
+        rashomon_set(*table, memory_limit=2)
 
 
-def test_a_backend_that_is_not_installed_is_named_with_its_install_line(table, monkeypatch):
-    monkeypatch.setattr(_process, "find_spec", lambda name: None)
+def test_a_package_that_is_not_installed_is_named_with_its_install_line(table, monkeypatch):
+    monkeypatch.setattr(_search, "find_spec", lambda name: None)
     with pytest.raises(MissingExtraError, match=r'needs tree-praxis(.|\n)*pip install "fewest\[trees\]"'):
         rashomon_set(*table)
 
@@ -130,7 +138,5 @@ def test_progress_is_told_and_nothing_is_printed(table, capfd):
 
 
 def test_the_package_imports_without_its_extras():
-    script = (
-        "import sys; sys.modules.update(praxis=None, treefarms=None); import fewest; fewest.rashomon.TOptClassifier"
-    )
+    script = "import sys; sys.modules.update(praxis=None); import fewest; fewest.rashomon.TOptClassifier"
     assert subprocess.run([sys.executable, "-c", script], check=False).returncode == 0

@@ -121,7 +121,7 @@ def test_trying_every_value_catches_what_counts_wrongly(broken, monkeypatch):
                                   cells_from=np.arange(len(cells.mask_of) + 1) * len(every))  # fmt: skip
         alone = np.uint64(1) << np.arange(len(tests), dtype=np.uint64)
         both = np.column_stack([np.zeros_like(alone), alone]).ravel()
-        return sev_of_members.Cells(np.arange(len(tests)), alone, both, 2 * np.arange(len(tests) + 1))
+        return sev_of_members.TableCells(np.arange(len(tests)), alone, both, 2 * np.arange(len(tests) + 1))
 
     trees, (frame, labels) = random_set(0), cases(0)
     expected = slow(trees, frame, labels)["mean_sev_t"].to_numpy()
@@ -134,7 +134,7 @@ def test_scores_equal_the_sev_t_of_single_trees_on_german():
     german = load("german")
     schema = Schema.infer(german.X)
     frame, y = schema.conform(german.X), german.y == 1
-    trees = rashomon_set(guess_thresholds(schema, frame, y), frame, y, regularization=0.01, bound=0.05, depth=4)
+    trees = rashomon_set(guess_thresholds(schema, frame, y), frame, y, regularization=0.01, bound=0.05, max_depth=4)
     scores = score_set(trees, frame, y)
     for member in [*trees][:: len(trees) // 40]:
         codes = member.tree.encode(frame[member.tree.decide(frame)])

@@ -28,7 +28,7 @@ def german():
 
 @pytest.fixture(scope="module")
 def fitted(german):
-    return TOptClassifier(regularization=0.012, bound=0.04, depth=3).fit(*german)
+    return TOptClassifier(regularization=0.012, bound=0.04, max_depth=3).fit(*german)
 
 
 def mean_sev_t(tree, frame):
@@ -41,7 +41,7 @@ def mean_sev_t(tree, frame):
 
 def test_no_tree_of_the_set_has_a_smaller_mean_sev_t_on_the_training_rows(german, fitted):
     frame, y = fitted.schema_.conform(german[0]), german[1] == 1
-    trees = rashomon_set(fitted.columns_, frame, y, regularization=0.012, bound=0.04, depth=3)
+    trees = rashomon_set(fitted.columns_, frame, y, regularization=0.012, bound=0.04, max_depth=3)
     rows = []
     for member in trees:
         tree = member.tree
@@ -106,14 +106,8 @@ def test_without_anything_to_split_on_there_is_one_leaf():
     assert model.predict(pd.DataFrame({"age": [30]})).tolist() == [0]
 
 
-def test_both_backends_choose_the_same_tree(german, fitted):
-    other = clone(fitted).set_params(backend="treefarms").fit(*german)
-    assert other.tree_.nested() == fitted.tree_.nested()
-    assert other.front_.equals(fitted.front_)
-
-
 def test_what_is_going_on_is_told_where_asked(german, capfd):
-    TOptClassifier(regularization=0.05, depth=2, verbose=True).fit(*german)
+    TOptClassifier(regularization=0.05, max_depth=2, verbose=True).fit(*german)
     said = capfd.readouterr()
     assert said.out == ""
     assert "trees" in said.err

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.base import clone
 from sklearn.compose import make_column_transformer
 from sklearn.decomposition import PCA
 from sklearn.impute import SimpleImputer
@@ -25,11 +26,13 @@ from fewest.datasets import load
 from fewest.engine.model_reading import ModelReading
 from fewest.errors import DataError, FewestWarning, MissingExtraError, ModelError, UsageError
 from fewest.models.estimators import LabelsError
-from fewest.models.training import AllOptClassifier
+from fewest.models.training import AllOptClassifier, Architecture, ExpOClassifier, Optimizer, SevLoss
 
 pytest.importorskip("torch")
 
-SHORT: dict[str, Any] = {"warmup_epochs": 6, "epochs": 3, "device": "cpu", "hidden": (8, 4), "learning_rate": 0.02}
+SMALL = Architecture(hidden=(8, 4))
+SHORT: dict[str, Any] = {"warmup_epochs": 6, "epochs": 3, "device": "cpu", "architecture": SMALL,
+                         "optimizer": Optimizer(0.02)}  # fmt: skip
 GERMAN = load("german")
 STRUCTURES = {"logistic": "Additive", "mlp": "Network", "boosted": "Ensemble"}
 
@@ -41,13 +44,13 @@ def _small_booster() -> Any:
 
 
 def trained(model: str = "logistic", **changes: Any) -> AllOptClassifier:
-    settings = {**SHORT, "booster": _small_booster(), "positive": "bad", **changes}
-    return AllOptClassifier(model, **settings).fit(GERMAN.X, GERMAN.labels)
+    plain = AllOptClassifier(model, **SHORT, positive="bad").set_params(architecture__booster=_small_booster())
+    return plain.set_params(**changes).fit(GERMAN.X, GERMAN.labels)
 
 
 # Two dozen checks fit tables of a few rows on which no model decides anything positive: that warning is what they see.
 @pytest.mark.filterwarnings("ignore::fewest.errors.FewestWarning")
-@parametrize_with_checks([AllOptClassifier("logistic", warmup_epochs=30, epochs=5, batch_size=32)])
+@parametrize_with_checks([AllOptClassifier(warmup_epochs=30, epochs=5, optimizer=Optimizer(batch_size=32))])
 def test_scikit_learns_checks_pass(estimator: Any, check: Any) -> None:
     assert check(estimator) is None
 
@@ -56,11 +59,12 @@ def test_scikit_learns_checks_pass(estimator: Any, check: Any) -> None:
 @pytest.mark.filterwarnings("ignore::fewest.errors.FewestWarning")
 @parametrize_with_checks(
     [
-        AllOptClassifier("mlp", warmup_epochs=30, epochs=5, batch_size=32, hidden=(16,), learning_rate=0.01),
-        AllOptClassifier("boosted", epochs=2, booster=_small_booster()),
+        AllOptClassifier("mlp", warmup_epochs=30, epochs=5, architecture=Architecture(hidden=(16,)),
+                         optimizer=Optimizer(0.01, batch_size=32)),
+        AllOptClassifier("boosted", epochs=2, architecture=Architecture(booster=_small_booster())),
     ]
-)
-def test_scikit_learns_checks_pass_for_other_models(estimator: Any, check: Any) -> None:
+)  # fmt: skip
+def test_scikit_learns_checks_pass_for_the_other_models(estimator: Any, check: Any) -> None:
     assert check(estimator) is None
 
 
@@ -131,14 +135,14 @@ def test_references_that_are_given_stay_as_they_are() -> None:
     assert again.references_.decision.model is again
 
 
-def test_references_that_hang_on_the_model_are_made_anew_every_few_epochs() -> None:
+def test_references_that_depend_on_the_model_are_made_anew_every_few_epochs() -> None:
     made = []
 
     def recipe(decision: Any, X: Any, y: Any) -> Any:
         made.append(decision)
         return fw.references.single(decision, X, y, on_positive="allow")
 
-    trained(references=recipe, epochs=6, refresh=2)
+    trained(references=recipe, epochs=6, loss__refresh=2)
     assert len(made) == 4  # before the phase, twice in it, and of the trained model
 
 
@@ -149,7 +153,7 @@ def test_an_encoder_with_an_imputer_takes_missing_numbers() -> None:
     encoder = make_column_transformer(
         (make_pipeline(SimpleImputer(), StandardScaler()), numbers), (OneHotEncoder(handle_unknown="ignore"), levels)
     )
-    fitted = AllOptClassifier(encoder=encoder, positive="bad", **SHORT).fit(X, GERMAN.labels)
+    fitted = AllOptClassifier(positive="bad", **{**SHORT, "architecture": Architecture(encoder)}).fit(X, GERMAN.labels)
     assert fitted.score(X, GERMAN.labels) > 0.7
     with pytest.raises(DataError, match=r'row 0 .*"age".*missing.*\n.*imputer'):
         AllOptClassifier(positive="bad", **SHORT).fit(X, GERMAN.labels)
@@ -158,7 +162,7 @@ def test_an_encoder_with_an_imputer_takes_missing_numbers() -> None:
 def test_an_encoder_that_blends_features_is_refused() -> None:
     numbers = GERMAN.X.select_dtypes("number")
     with pytest.raises(ModelError, match="traced to single features"):
-        AllOptClassifier(encoder=PCA(2), **SHORT).fit(numbers, GERMAN.labels)
+        AllOptClassifier(**{**SHORT, "architecture": Architecture(PCA(2))}).fit(numbers, GERMAN.labels)
 
 
 def test_scikit_learns_own_search_works() -> None:
@@ -169,7 +173,7 @@ def test_scikit_learns_own_search_works() -> None:
 
 
 def test_early_stopping_ends_a_phase_and_keeps_its_best_epoch() -> None:
-    long = trained("mlp", warmup_epochs=200, epochs=0, patience=2, learning_rate=0.01)
+    long = trained("mlp", warmup_epochs=200, epochs=0, optimizer__patience=2, optimizer__learning_rate=0.01)
     assert len(long.history_) < 200
     assert long.score(GERMAN.X, GERMAN.labels) > 0.7
 
@@ -197,17 +201,19 @@ print(repr(model.predict_proba(X)[0, 0]))
     [
         ({"c1": -1.0}, "c1 is -1.0"),
         ({"c2": float("nan")}, "c2 is nan"),
-        ({"margin": -0.1}, "margin is"),
-        ({"model": "forest"}, "model 'forest' is unknown"),
-        ({"schedule": "steps"}, "schedule 'steps' is unknown"),
+        ({"loss__margin": -0.1}, "margin is"),
+        ({"model": "forest"}, 'model "forest" is unknown'),
+        ({"optimizer__schedule": "steps"}, 'schedule "steps" is unknown'),
         ({"references": 3}, "references 3 is neither"),
-        ({"encoder": "squares"}, 'encoder "squares" is unknown'),
+        ({"architecture__encoder": "squares"}, 'encoder "squares" is unknown'),
         ({"epochs": -1}, "epochs is -1"),
-        ({"learning_rate": 0.0}, "learning_rate is 0.0"),
-        ({"validation_fraction": 1.5}, "validation_fraction is 1.5"),
+        ({"optimizer__learning_rate": 0.0}, "learning_rate is 0.0"),
+        ({"optimizer__validation_fraction": 1.5}, "validation_fraction is 1.5"),
         ({"device": "abacus"}, 'device "abacus"'),
         ({"positive": "ugly"}, "no row is labelled 'ugly'"),
         ({"references": lambda d, X, y: X}, "gave a DataFrame"),
+        ({"loss": 0.05}, "pass fewest.training.SevLoss"),
+        ({"loss__margins": 0.05}, "loss has no parameter 'margins'"),
     ],
 )
 def test_parameters_that_make_no_sense_are_refused_by_name(changes: dict[str, Any], said: str) -> None:
@@ -230,14 +236,35 @@ def test_positive_references_are_brought_back_by_the_penalty_or_named() -> None:
     """Among cases most of which are bad, the typical good one is decided bad unless the penalty says otherwise."""
     numbers = GERMAN.X[["age", "credit_amount"]]
     mostly = np.where(np.arange(len(numbers)) % 4 == 0, "good", "bad")
-    settings: dict[str, Any] = {**SHORT, "epochs": 30, "learning_rate": 0.1, "anchor": False, "positive": "bad"}
+    settings: dict[str, Any] = {
+        **SHORT,
+        "epochs": 30,
+        "optimizer": Optimizer(0.1),
+        "loss": SevLoss(anchor=False),
+        "positive": "bad",
+    }
     with pytest.warns(FewestWarning, match="references are decided positive by the trained model: mean"):
         AllOptClassifier(c1=0.0, c2=1e-9, **settings).fit(numbers, mostly)
     back = AllOptClassifier(c1=0.0, c2=50.0, **settings).fit(numbers, mostly)
     assert not back.references_.decision.verdicts(back.references_.frame).positive.any()
 
 
-def test_without_torch_the_install_line_is_given(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("model", STRUCTURES)
+def test_without_torch_the_install_line_is_given(model: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "torch", None)
     with pytest.raises(MissingExtraError, match=r'pip install "fewest\[train\]"'):
-        trained()
+        trained(model)
+
+
+def test_what_is_in_a_group_is_reached_by_two_names_and_searched_over() -> None:
+    model = AllOptClassifier(loss=SevLoss(margin=0.1), architecture=Architecture(booster=_small_booster()))
+    copied = clone(model)
+    assert copied.get_params()["loss__margin"] == 0.1
+    assert copied.get_params()["optimizer__l2"] == 1e-4  # a group that is not given has its defaults
+    copied.set_params(loss__margin=0.2, architecture__booster__max_depth=5, optimizer__l2=0.5)
+    assert (model.loss.margin, model.architecture.booster.max_depth, model.optimizer) == (0.1, 2, None)
+    assert (copied.loss.margin, copied.architecture.booster.max_depth, copied.optimizer.l2) == (0.2, 5, 0.5)
+    assert copied.loss.anchor
+    assert clone(ExpOClassifier()).set_params(architecture__hidden=(4,)).architecture == Architecture(hidden=(4,))
+    grid = GridSearchCV(AllOptClassifier(positive="bad", **SHORT), {"loss__margin": [0.0, 0.05]}, cv=2)
+    assert grid.fit(GERMAN.X, GERMAN.labels).best_estimator_.loss.margin in (0.0, 0.05)

@@ -142,10 +142,11 @@ def test_with_training_rows_references_and_density_are_made_of_them(rows) -> Non
 
 def test_trained_models_bring_their_class_and_references(rows) -> None:
     pytest.importorskip("torch")
-    from fewest.models.training import AllOptClassifier
+    from fewest.models.training import AllOptClassifier, Architecture
 
     frame, y = rows
-    short = {"warmup_epochs": 10, "epochs": 3, "positive": "bad", "knots": 4, "device": "cpu"}
+    curves = Architecture(knots=4)
+    short = {"warmup_epochs": 10, "epochs": 3, "positive": "bad", "architecture": curves, "device": "cpu"}
     plain, sparse = (AllOptClassifier(c1=c1, **short).fit(frame[:200], y[:200]) for c1 in (0.0, 5.0))
     out = compare(plain, sparse, frame[200:], y[200:])
     decision = fw.Decision(sparse, positive="bad")

@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn.base import clone
+from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import fewest as fw
 from fewest.errors import DataError, UsageError
@@ -13,8 +14,8 @@ from fewest.models.estimators import LabelsError
 
 torch = pytest.importorskip("torch")
 
-from fewest.models.training import AllOptClassifier, ExpOClassifier  # noqa: E402
-from fewest.models.training._fidelity import misfit  # noqa: E402
+from fewest.models.training import AllOptClassifier, Architecture, ExpOClassifier, Optimizer  # noqa: E402
+from fewest.models.training._losses import misfit  # noqa: E402
 
 QUICK = {"warmup_epochs": 8, "epochs": 6, "random_state": 0}
 
@@ -29,6 +30,11 @@ def rows() -> tuple[pd.DataFrame, np.ndarray]:
     return X, np.where(risk > 1.2, "bad", "good")
 
 
+@parametrize_with_checks([ExpOClassifier(warmup_epochs=30, epochs=3, optimizer=Optimizer(0.05, batch_size=32))])
+def test_scikit_learns_checks_pass(estimator, check):
+    assert check(estimator) is None
+
+
 def weights(model) -> list[np.ndarray]:
     final = model.pipeline_[-1]
     return [final.coef_] if hasattr(final, "coef_") else final.coefs_
@@ -38,11 +44,14 @@ def weights(model) -> list[np.ndarray]:
 @pytest.mark.parametrize("model", ["logistic", "mlp"])
 @pytest.mark.parametrize("regularizer", ["fidelity", "1d"])
 def test_without_weight_it_is_plain_training(rows, model, regularizer):
-    plain = AllOptClassifier(model, c1=0.0, c2=0.0, encoder="linear", hidden=(8,), **QUICK).fit(*rows)
-    expo = ExpOClassifier(model, regularizer, c=0.0, hidden=(8,), **QUICK).fit(*rows)
+    plain = AllOptClassifier(model, c1=0.0, c2=0.0, architecture=Architecture("linear", hidden=(8,)), **QUICK).fit(
+        *rows
+    )
+    small = Architecture(hidden=(8,))
+    expo = ExpOClassifier(model, regularizer, c=0.0, architecture=small, **QUICK).fit(*rows)
     for one, other in zip(weights(plain), weights(expo), strict=True):
         np.testing.assert_allclose(one, other, atol=1e-6)
-    heavy = ExpOClassifier(model, regularizer, c=50.0, spread=1.0, hidden=(8,), **QUICK).fit(*rows)
+    heavy = ExpOClassifier(model, regularizer, c=50.0, spread=1.0, architecture=small, **QUICK).fit(*rows)
     assert max(np.abs(one - other).max() for one, other in zip(weights(heavy), weights(expo), strict=True)) > 1e-3
 
 
@@ -58,7 +67,8 @@ def bend(model, X: pd.DataFrame) -> float:
 @pytest.mark.parametrize("regularizer", ["fidelity", "1d"])
 def test_weight_makes_the_model_straighter(rows, regularizer):
     X, y = rows
-    settings = {"spread": 1.0, "hidden": (16,), "samples": 20, "warmup_epochs": 25, "epochs": 12, "learning_rate": 0.01}
+    settings = {"spread": 1.0, "samples": 20, "warmup_epochs": 25, "epochs": 12,
+                "architecture": Architecture(hidden=(16,)), "optimizer": Optimizer(0.01)}  # fmt: skip
     free, held = (ExpOClassifier("mlp", regularizer, c=c, **settings).fit(X, y) for c in (0.0, 30.0))
     assert bend(held, X.iloc[:50]) < 0.8 * bend(free, X.iloc[:50])
 

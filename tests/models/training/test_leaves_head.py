@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from dataclasses import replace
 from typing import Any
 
@@ -11,10 +10,10 @@ import pytest
 import random_boosters as rb
 
 from fewest.engine.structure import Ensemble, read
-from fewest.errors import DataError, MissingExtraError, ModelError, UsageError
+from fewest.errors import DataError, ModelError, UsageError
 from fewest.models.training._heads import Blocks
 from fewest.models.training._leaves_head import LeafTargets, LeavesHead, check_readable
-from fewest.models.training._loss import anchored, reference_loss, sev_loss
+from fewest.models.training._losses import anchored, reference_loss, sev_loss
 from fewest.models.training.leaf_sum import LeafSumClassifier
 
 torch = pytest.importorskip("torch")
@@ -152,7 +151,7 @@ def test_the_wrong_one_of_several_references_is_caught(made: rb.Boosted) -> None
 def test_leaves_that_are_kept_equal_those_looked_up_batch_by_batch(made: rb.Boosted) -> None:
     head = LeavesHead(made.ensemble, made.blocks, "cpu")
     Z, references, candidates = drawn(made, 3)
-    kept, looked_up = (LeafTargets(head, Z, references, candidates, most=most) for most in (10**9, 0))
+    kept, looked_up = (LeafTargets(head, Z, references, candidates, max_kept=most) for most in (10**9, 0))
     assert kept._kept is not None
     assert looked_up._kept is None
     for numbers in (torch.tensor([7, 0, 7]), [4], np.arange(len(Z))):
@@ -310,7 +309,7 @@ def test_models_that_are_no_boosters_of_two_classes_are_refused_with_a_remedy() 
 
 def test_senseless_settings_are_refused() -> None:
     made = rb.boosted("gradient", 1)
-    with pytest.raises(UsageError, match="learn 'roots' is unknown"):
+    with pytest.raises(UsageError, match='learn "roots" is unknown'):
         LeavesHead(made.ensemble, made.blocks, "cpu", learn="roots")
     with pytest.raises(UsageError, match="more columns than the 1"):
         LeavesHead(made.ensemble, Blocks(np.zeros(1, dtype=np.int64), 1), "cpu")
@@ -324,10 +323,3 @@ def test_rows_that_the_booster_does_not_take_are_refused() -> None:
         Z[2, 1] = cell
         with pytest.raises(DataError, match=f"row 2, column 1 of the encoded rows: the value is {said}"):
             head.rows(Z)
-
-
-def test_without_torch_the_error_says_how_to_get_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    made = rb.boosted("gradient", 1)
-    monkeypatch.setitem(sys.modules, "torch", None)
-    with pytest.raises(MissingExtraError, match=r'pip install "fewest\[train\]"'):
-        LeavesHead(made.ensemble, made.blocks, "cpu")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -11,16 +12,16 @@ import pytest
 
 import fewest as fw
 from fewest.decision import Decision
-from fewest.models.training import AllOptClassifier
-from fewest.models.training._recipes import recipe_of
+from fewest.models.training import AllOptClassifier, Architecture, Optimizer, SevLoss
+from fewest.models.training._losses import AllOptTerm
 from fewest.models.training._session import Session
-from fewest.models.training._terms import AllOptTerm, Weights
 from fewest.models.training._trainer import Batch
 from fewest.references import References
 
 torch = pytest.importorskip("torch")
 
 MODELS = ("logistic", "mlp", "boosted")
+C1, C2, LOSS = 0.7, 0.3, SevLoss(margin=0.05, anchor=False)
 
 
 def _flexible(decision: Decision, X: Any, y: Any) -> References:
@@ -56,18 +57,16 @@ def table(seed: int, n: int = 160) -> tuple[pd.DataFrame, Any]:
     return frame, np.where(score + rng.normal(size=n) > 0, "bad", "good")
 
 
-def session(model: str, references: str, seed: int = 0) -> tuple[Session, AllOptTerm, Weights]:
+def session(model: str, references: str, seed: int = 0) -> tuple[Session, AllOptTerm]:
     """A model after a short warm-up, with All-Opt's term over all rows."""
     frame, labels = table(seed)
     estimator = AllOptClassifier(
-        model, REFERENCES[references], hidden=(6, 5), warmup_epochs=4, epochs=1, learning_rate=0.05, positive="bad",
-        knots=4, booster=_booster(), device="cpu",
+        model, REFERENCES[references], warmup_epochs=4, epochs=1, positive="bad", device="cpu",
+        architecture=Architecture(hidden=(6, 5), knots=4, booster=_booster()), optimizer=Optimizer(0.05),
     )  # fmt: skip
     begun, _ = estimator._begin(frame, labels)
     begun.run("warm-up", 4)
-    begun._cook(recipe_of(REFERENCES[references], 0))
-    weights = Weights(c1=0.7, c2=0.3, margin=0.05, anchor=False)
-    return begun, AllOptTerm(weights, begun._targets(), lambda epoch: None), weights
+    return begun, AllOptTerm(C1, C2, LOSS, begun.new_targets(), lambda epoch: None)
 
 
 def _booster() -> Any:
@@ -82,7 +81,7 @@ def batch(begun: Session) -> Batch:
     return Batch(numbers, rows, begun.head.logits(rows))
 
 
-def literal(begun: Session, weights: Weights) -> float:
+def literal(begun: Session) -> float:
     """The formula of the paper, row by row and feature by feature, on raw rows and the exported model."""
     decision, references = begun.decision(), begun.references
     assert references is not None
@@ -101,28 +100,28 @@ def literal(begun: Session, weights: Weights) -> float:
         values = []
         for k in candidates[i]:
             reference = references.frame.iloc[int(k)]
-            pos.append(max(f(reference), 0.5 - weights.margin))
+            pos.append(max(f(reference), 0.5 - LOSS.margin))
             for feature in begun.schema.features:
                 aligned = query.copy()
                 for column in feature.columns:
                     aligned[column] = reference[column]
                 values.append(f(aligned))
-        sev.append(max(min(values), 0.5 - weights.margin))
+        sev.append(max(min(values), 0.5 - LOSS.margin))
     assert len(sev) > 20
-    return weights.c1 * float(np.mean(sev)) + weights.c2 * float(np.mean(pos))
+    return C1 * float(np.mean(sev)) + C2 * float(np.mean(pos))
 
 
 @pytest.mark.parametrize("references", REFERENCES)
 @pytest.mark.parametrize("model", MODELS)
 def test_the_terms_equal_the_formula_read_literally(model: str, references: str) -> None:
-    begun, term, weights = session(model, references)
-    assert float(term(begun.head, batch(begun)).detach()) == pytest.approx(literal(begun, weights), abs=1e-9)
+    begun, term = session(model, references)
+    assert float(term(begun.head, batch(begun)).detach()) == pytest.approx(literal(begun), abs=1e-9)
 
 
 @pytest.mark.parametrize("model", MODELS)
 def test_a_loss_that_takes_the_reference_number_for_a_feature_is_caught(model: str) -> None:
     """The authors' loss for clusters replaces only the feature whose number is that of the cluster."""
-    begun, _, weights = session(model, "nearest cluster")
+    begun, term = session(model, "nearest cluster")
 
     class Twin(AllOptTerm):
         def __call__(self, head: Any, batch: Batch) -> Any:
@@ -131,18 +130,18 @@ def test_a_loss_that_takes_the_reference_number_for_a_feature_is_caught(model: s
             labels = self.targets.candidates[numbers]
             aligned = head.aligned(batch.rows[found], self.targets[numbers])
             own = aligned.gather(2, labels[:, :, None])
-            scores = torch.sigmoid(head.logits(self.targets.references))[labels].clamp(min=0.5 - weights.margin)
-            floor = torch.sigmoid(own.flatten(1).amin(1)).clamp(min=0.5 - weights.margin)
-            return weights.c1 * floor.mean() + weights.c2 * scores.mean()
+            scores = torch.sigmoid(head.logits(self.targets.references))[labels].clamp(min=0.5 - LOSS.margin)
+            floor = torch.sigmoid(own.flatten(1).amin(1)).clamp(min=0.5 - LOSS.margin)
+            return C1 * floor.mean() + C2 * scores.mean()
 
-    twin = Twin(weights, begun._targets(), lambda epoch: None)
-    assert float(twin(begun.head, batch(begun)).detach()) != pytest.approx(literal(begun, weights), abs=1e-3)
+    twin = Twin(C1, C2, LOSS, term.targets, lambda epoch: None)
+    assert float(twin(begun.head, batch(begun)).detach()) != pytest.approx(literal(begun), abs=1e-3)
 
 
 @pytest.mark.parametrize("references", ["single", "sparsest clusters"])
 @pytest.mark.parametrize("model", MODELS)
 def test_gradients_agree_with_finite_differences(model: str, references: str) -> None:
-    begun, term, _ = session(model, references, seed=3)
+    begun, term = session(model, references, seed=3)
     for parameter in begun.head.parameters:
         parameter.grad = None
     term(begun.head, batch(begun)).backward()
@@ -169,13 +168,11 @@ def _slope(begun: Session, term: AllOptTerm, flat: Any, place: int, step: float 
 
 
 def test_anchoring_changes_no_value_and_takes_the_mean_score_out_of_the_gradient() -> None:
-    begun, term, weights = session("logistic", "single")
+    begun, term = session("logistic", "single")
     plain = term(begun.head, batch(begun))
-    held = AllOptTerm(weights._replace(anchor=True, c2=0.0), term.targets, lambda epoch: None)
+    held = AllOptTerm(C1, 0.0, replace(LOSS, anchor=True), term.targets, lambda epoch: None)
     value = held(begun.head, batch(begun))
-    assert float(value.detach()) == pytest.approx(
-        float(plain.detach()) - weights.c2 * _reference_part(begun, term), abs=1e-12
-    )
+    assert float(value.detach()) == pytest.approx(float(plain.detach()) - C2 * _reference_part(begun, term), abs=1e-12)
     bias = begun.head.parameters[1]
     bias.grad = None
     value.backward()
@@ -189,7 +186,7 @@ def _reference_part(begun: Session, term: AllOptTerm) -> float:
 
 
 def test_the_estimate_of_mean_sev_counts_queries_that_one_feature_does_not_turn() -> None:
-    begun, term, _ = session("logistic", "single")
+    begun, term = session("logistic", "single")
     term.start_epoch(0)
     assert np.isnan(term.sev_estimate)
     term(begun.head, batch(begun))
@@ -200,14 +197,14 @@ def test_the_estimate_of_mean_sev_counts_queries_that_one_feature_does_not_turn(
 
 
 def test_at_most_so_many_queries_of_a_batch_are_aligned() -> None:
-    begun, term, weights = session("logistic", "single")
-    few = AllOptTerm(weights._replace(most=3), term.targets, lambda epoch: None)
+    begun, term = session("logistic", "single")
+    few = AllOptTerm(C1, C2, replace(LOSS, queries_per_step=3), term.targets, lambda epoch: None)
     few(begun.head, batch(begun))
     assert few.queries == 3
 
 
 def test_a_batch_without_positives_costs_nothing() -> None:
-    begun, term, _ = session("logistic", "single")
+    begun, term = session("logistic", "single")
     negatives = (begun.head.logits(begun.trainer.rows) < 0).nonzero()[:, 0]
     rows = begun.trainer.rows[negatives]
     assert float(term(begun.head, Batch(negatives, rows, begun.head.logits(rows))).detach()) == 0.0

@@ -15,15 +15,17 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 import fewest as fw
 from fewest.errors import DataError, FewestWarning, UsageError
 from fewest.models.estimators import LabelsError
-from fewest.models.training import AllOptClassifier, AllOptSearchCV
-from fewest.models.training._choice import mark, point
-from fewest.models.training._path import C1Path, Stop, Tally
+from fewest.models.training import AllOptClassifier, AllOptSearchCV, Architecture, Optimizer
+from fewest.models.training._path import C1Path, Stop, Tally, mark_stops, point
 from fewest.models.training._session import Session
 
 pytest.importorskip("torch")
 
-SHORT: dict[str, Any] = {"warmup_epochs": 12, "epochs": 3, "device": "cpu", "positive": "bad", "knots": 5}
-LINEAR = AllOptClassifier(encoder="linear", warmup_epochs=20, epochs=1, batch_size=32)
+SHORT: dict[str, Any] = {"warmup_epochs": 12, "epochs": 3, "device": "cpu", "positive": "bad",
+                         "architecture": Architecture(knots=5)}  # fmt: skip
+LINEAR = AllOptClassifier(
+    architecture=Architecture("linear"), warmup_epochs=20, epochs=1, optimizer=Optimizer(batch_size=32)
+)
 COLUMNS = ["c1", "c2", "accuracy", "roc_auc", "mean_sev", "share_one", "positives", "unreachable", "pareto", "within",
            "chosen"]  # fmt: skip
 
@@ -95,14 +97,14 @@ FRONTS = [
 @pytest.mark.parametrize(("points", "chosen"), [case[1:] for case in FRONTS], ids=[case[0] for case in FRONTS])
 def test_the_choice_by_example(points: list[tuple[float, ...]], chosen: int) -> None:
     front = pd.DataFrame(points, columns=["roc_auc", "accuracy", "mean_sev", "positives", "unreachable"])
-    marked = mark(front, ["roc_auc", "accuracy"], tolerance=0.01, max_unreachable=0.05)
+    marked = mark_stops(front, ["roc_auc", "accuracy"], tolerance=0.01, max_unreachable=0.05)
     assert np.flatnonzero(marked["chosen"]).tolist() == [chosen]
 
 
 def test_stops_that_another_matches_and_beats_are_not_on_the_front() -> None:
     front = pd.DataFrame({"roc_auc": [0.8, 0.8, 0.7, 0.7, 0.9], "mean_sev": [2.0, 2.1, 1.0, 1.0, np.nan],
                           "positives": [9, 9, 9, 9, 0], "unreachable": 0})  # fmt: skip
-    marked = mark(front, ["roc_auc"], 0.01, 0.05)
+    marked = mark_stops(front, ["roc_auc"], 0.01, 0.05)
     assert marked["pareto"].tolist() == [True, False, True, True, False]
 
 
@@ -162,11 +164,11 @@ def test_labels_held_out_change_measures_and_no_model() -> None:
 def walked(c1: list[float]) -> AllOptClassifier:
     """The path by hand."""
     model = AllOptClassifier(**SHORT)
-    session, diary = model._begin(X, Y)
+    session, history = model._begin(X, Y)
     session.run("warm-up", model._warm_up)
     for weight in c1:
         model._sev_phase(session, weight)
-    model._finish(session, diary)
+    model._finish(session, history)
     return model
 
 

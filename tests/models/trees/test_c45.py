@@ -9,8 +9,7 @@ from scipy.stats import binom
 
 from fewest.errors import UsageError
 from fewest.models.trees import C45Classifier, Leaf, Split
-from fewest.models.trees._gain_ratio import choose, information, level_tests, threshold_test
-from fewest.models.trees._pruning import Node, prune, upper_error
+from fewest.models.trees.c45 import Node, choose, information, level_tests, prune, threshold_test, upper_error
 
 # Quinlan (1993), Table 2.1.
 GOLF = pd.DataFrame(

@@ -10,8 +10,8 @@ import pytest
 
 from fewest.errors import MissingExtraError, ModelError, TimeLimitError, UsageError
 from fewest.models.trees import BinaryColumns, CARTClassifier, GOSDTClassifier, Leaf, Split, Tree
+from fewest.models.trees.estimator import recount
 from fewest.models.trees.gosdt import from_json
-from fewest.models.trees.leaf_counts import recount
 from fewest.tables.schema import Schema
 
 
@@ -49,7 +49,7 @@ def test_the_tree_is_optimal_on_the_tests_it_was_offered(seed, price):
     pytest.importorskip("gosdt")
     bits, positive = tiny(seed)
     frame = pd.DataFrame(bits, columns=[f"b{j}" for j in range(bits.shape[1])])
-    model = GOSDTClassifier(regularization=price, n_estimators=300).fit(frame, positive)
+    model = GOSDTClassifier(regularization=price, guess_estimators=300).fit(frame, positive)
     offered = model.columns_.transform(frame)
     assert offered.shape[1] >= 1
     assert objective(model, frame, positive, price) == pytest.approx(
@@ -64,12 +64,12 @@ def test_the_comparison_catches_a_greedy_tree():
     assert objective(greedy, frame, positive, 0.03) > least_objective(bits, positive, 0.03) + 1e-3
 
 
-def test_a_depth_budget_holds():
+def test_a_largest_depth_holds():
     pytest.importorskip("gosdt")
     bits, positive = tiny(1, rows=200)
     frame = pd.DataFrame(bits, columns=list("abcd"))
     for budget in (0, 1, 2):
-        model = GOSDTClassifier(regularization=0.01, depth_budget=budget, n_estimators=300).fit(frame, positive)
+        model = GOSDTClassifier(regularization=0.01, max_depth=budget, guess_estimators=300).fit(frame, positive)
         assert model.tree_.depth <= budget
 
 
@@ -102,7 +102,7 @@ def test_a_time_out_says_what_to_turn():
     X, y = rng.normal(size=(800, 30)), rng.random(800) < 0.5
     with pytest.raises(TimeLimitError, match=r"time_limit=1 .*regularization=0.001") as caught:
         GOSDTClassifier(regularization=1e-3, time_limit=1).fit(X, y)
-    assert "depth_budget" in caught.value.do
+    assert "max_depth" in caught.value.do
 
 
 @pytest.mark.parametrize(
@@ -125,7 +125,7 @@ def test_without_the_package_the_error_says_how_to_get_it(monkeypatch):
         GOSDTClassifier().fit(*tiny(0))
 
 
-@pytest.mark.parametrize("settings", [{"regularization": 0}, {"depth_budget": -1}])
+@pytest.mark.parametrize("settings", [{"regularization": 0}, {"max_depth": -1}])
 def test_senseless_settings_are_refused_with_a_remedy(settings):
     with pytest.raises(UsageError, match=next(iter(settings))) as caught:
         GOSDTClassifier(**settings).fit(*tiny(0))

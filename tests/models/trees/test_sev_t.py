@@ -165,10 +165,11 @@ def test_all_leaves_at_once_equals_leaf_by_leaf() -> None:
 
 
 def leaf_by_leaf(reach: Reach, codes):
-    from fewest.models.trees import _sev
+    from fewest.models.trees import _kernels
 
     leaf, cost = np.empty(len(codes), dtype=np.int32), np.empty(len(codes))
-    _sev.search(codes, reach.slots, *reach._scales, reach.weight, *reach._sets, 0, len(codes), leaf, cost)
+    settings = (*reach._scales, reach.weight, *reach._sets)
+    _kernels.search_leaf_by_leaf(codes, reach.slots, *settings, 0, len(codes), leaf, cost)
     return leaf, cost
 
 

@@ -18,7 +18,7 @@ from fewest.reporting.plots import (
     SevDistributionDisplay,
     TradeOffDisplay,
 )
-from fewest.reporting.plots._display import Display
+from fewest.reporting.plots.display import Display
 
 Train = tuple[pd.DataFrame, np.ndarray]
 POINTS = pd.DataFrame({
@@ -75,6 +75,12 @@ def test_frequencies_of_several_stand_side_by_side_under_their_labels(out: fw.Ex
     assert [tick.get_text() for tick in ax.get_yticklabels()] == one.table["feature"].tolist()
     with pytest.raises(UsageError, match="there are no explanations"):
         FeatureFrequencyDisplay.from_explanations({})
+
+
+def test_labels_may_have_different_features() -> None:
+    table = pd.DataFrame({"label": ["a", "b"], "feature": ["debt", "rent"], "cases": [3, 2], "share": [0.6, 0.4]})
+    axes = FeatureFrequencyDisplay(table).plot().ax_
+    assert [bar.get_width() for bar in axes.patches] == [0.6, 0.0, 0.0, 0.4]
 
 
 def test_bars_can_be_told_apart_without_colour(out: fw.Explanations) -> None:

@@ -81,7 +81,7 @@ def test_every_picture_has_a_name_a_description_and_a_table(name: str) -> None:
     assert len(re.findall(r'<svg role="(img|group)"', page)) == 1
     assert page.count("<title>") == 1
     assert page.count("<desc>") == 1
-    assert "<details><summary>The same as a table</summary>" in page
+    assert "<details><summary>Show as table</summary>" in page
     assert "<table" in page
 
 

@@ -22,7 +22,7 @@ from fewest.errors import UsageError
 from fewest.explainer import Explainer
 from fewest.runs import Run, explain_files
 from fewest.runs.run import JOURNAL, MANIFEST, REFERENCES, TREE
-from fewest.runs.views import Filter, RunView, open_run
+from fewest.runs.views import Filter, PopulationView, open_run
 from fewest.runs.views import report as page
 from fewest.tables.schema import Schema
 
@@ -123,7 +123,7 @@ def commands(folder: Path) -> list[str]:
     return out
 
 
-def sentence(view: RunView) -> str:
+def sentence(view: PopulationView) -> str:
     """The first answer that changes two features, the first answer of all where there is none."""
     for wanted in (Filter(status="EXPLAINED", sev=2), Filter(status="EXPLAINED")):
         for line in view.cases(wanted, size=1):

@@ -2,27 +2,31 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 
-from fewest import references as fw_references
 from fewest.apps.cli._files import check_result_path, read_table, write_result
 from fewest.apps.cli._run import is_run_folder, source_of_references
 from fewest.apps.cli._run import run as run_folder
 from fewest.apps.cli._sources import Source, class_of, from_demo, from_files, is_saved, other_class_first
 from fewest.apps.cli._text import clean, progress
 from fewest.constraints import AtMost, Constraint, Constraints, Immutable
-from fewest.errors import TimeLimitError, UndefinedError, UsageError
+from fewest.errors import TimeLimitError, UndefinedError, UsageError, check_word
 from fewest.explainer import Explainer
 from fewest.persistence import load
-from fewest.references import References
+from fewest.references import References, build, supplied
+from fewest.references.build import KINDS
 from fewest.results.explanation import STATUSES, Status
 from fewest.results.explanations import Explanations
 from fewest.tables.schema import Schema
+
+if TYPE_CHECKING:
+    from fewest.apps.cli._main import ExplainRequest
 
 SENTENCES = 5
 WAYS = (
@@ -32,48 +36,13 @@ WAYS = (
 )
 
 
-@dataclass(frozen=True)
-class ExplainRequest:
-    """What was asked on the command line."""
-
-    data: tuple[Path, ...] = ()
-    model: Path | None = None
-    train: Path | None = None
-    demo: str | None = None
-    target: str | None = None
-    positive: str | None = None
-    threshold: float | None = None
-    centre: Any = "mean"
-    references: Path | None = None
-    immutable: tuple[str, ...] = ()
-    protected: tuple[str, ...] = ()
-    weight: tuple[str, ...] = ()
-    at_most: float | None = None
-    plus: bool = False
-    alternatives: int = 0
-    time_limit: float | None = None
-    out: Path | None = None
-    as_json: bool = False
-    strict: bool = False
-    allow_pickle: bool = False
-    n_jobs: int | None = None
-    chunk_rows: int | None = None
-    part_rows: int | None = None
-    keep_cases: bool = True
-
-    @property
-    def table(self) -> Path | None:
-        """The one table, where that is what is named."""
-        return self.data[0] if self.data else None
-
-
 def run(request: ExplainRequest) -> int:
     """Explain the table; the results are written before an incomplete end is reported."""
     if is_run_folder(request.out):
         return _run_folder(request)
     _check_one_table(request)
     check_result_path(request.out)
-    weights = read_weights(request.weight)
+    weights = read_weights(request.weight or ())
     explainer, cases = _asked(request, weights)
     if cases is None and request.table is not None:
         cases = read_table(request.table, text=_text_columns(explainer.schema))
@@ -90,24 +59,24 @@ def run(request: ExplainRequest) -> int:
 
 def _run_folder(request: ExplainRequest) -> int:
     """Explain tables on disk into a folder."""
-    weights = read_weights(request.weight)
+    weights = read_weights(request.weight or ())
     if request.demo is not None:
         raise UsageError("--demo has no table on disk", do="let --out end in .json, .csv or .html")
     explainer, _ = _asked(request, weights)
     assert request.out is not None
     return run_folder(
-        explainer, request.data, request.out, model_file=request.model, alternatives=request.alternatives,
-        n_jobs=request.n_jobs, chunk_rows=request.chunk_rows, part_rows=request.part_rows,
-        keep_cases=request.keep_cases, time_limit=request.time_limit, as_json=request.as_json, strict=request.strict,
+        explainer, tuple(request.data or ()), request.out, model_file=request.model, alternatives=request.alternatives,
+        n_jobs=request.jobs, chunk_rows=request.chunk_rows, part_rows=request.part_rows,
+        keep_cases=not request.no_cases, time_limit=request.time_limit, as_json=request.as_json, strict=request.strict,
     )  # fmt: skip
 
 
 def _check_one_table(request: ExplainRequest) -> None:
     """Refuse what only a run folder can take."""
-    several = len(request.data) > 1 or (request.table is not None and request.table.is_dir())
+    several = len(request.data or ()) > 1 or (request.table is not None and request.table.is_dir())
     only: dict[str, object] = {
-        "--jobs": request.n_jobs, "--chunk-rows": request.chunk_rows, "--part-rows": request.part_rows,
-        "--no-cases": None if request.keep_cases else True,
+        "--jobs": request.jobs, "--chunk-rows": request.chunk_rows, "--part-rows": request.part_rows,
+        "--no-cases": request.no_cases or None,
     }  # fmt: skip
     given = ["several tables" if several else None, *(name for name, value in only.items() if value is not None)]
     first = next((name for name in given if name is not None), None)
@@ -115,14 +84,8 @@ def _check_one_table(request: ExplainRequest) -> None:
         raise UsageError(f"{first}: this takes a folder for the results", do="pass --out FOLDER")
 
 
-def read_weights(pairs: tuple[str, ...]) -> dict[str, float]:
-    """Read ``COL=W`` pairs; the last equals sign divides, as column names may hold one.
-
-    Examples
-    --------
-    >>> read_weights(("age=3", "a=b=0.5"))
-    {'age': 3.0, 'a=b': 0.5}
-    """
+def read_weights(pairs: Sequence[str]) -> dict[str, float]:
+    """Read ``COL=W`` pairs; the last equals sign divides, as column names may hold one."""
     weights = {}
     for pair in pairs:
         name, sign, number = pair.rpartition("=")
@@ -166,10 +129,10 @@ def saved_explainer(request: ExplainRequest) -> Explainer:
 
 def _changed(request: ExplainRequest, explainer: Explainer, weights: dict[str, float]) -> Explainer:
     """A saved explainer with what else was asked for: more constraints and weights, or other references."""
-    references = explainer.references
-    if request.references is not None:
-        source = Source(request.references.name, explainer.decision, references.frame, None, explainer.schema)
-        references = _supplied(request.references, source)
+    references, file = explainer.references, _references_file(request)
+    if file is not None:
+        source = Source(file.name, explainer.decision, references.frame, None, explainer.schema)
+        references = _supplied(file, source)
     schema = _protecting(request, references.schema)
     if schema != references.schema:
         references = replace(references, schema=schema)
@@ -189,16 +152,15 @@ def _source(request: ExplainRequest) -> Source:
         if extra:
             raise UsageError(f"--demo brings its own table and model, but {extra[0]} is given", do=f"drop {extra[0]}")
         return from_demo(request.demo, positive=request.positive, threshold=request.threshold)
-    if request.table is None or request.model is None or (request.train is None and request.references is None):
+    file = _references_file(request)
+    if request.table is None or request.model is None or (request.train is None and file is None):
         lacking = next(name for name, value in files.items() if value is None)
         raise UsageError(f"{lacking} is missing", do=WAYS)
     if request.train is None:
-        assert request.references is not None
-        return source_of_references(
-            request.model, request.references, request.positive, request.threshold, request.allow_pickle
-        )
-    if request.target is None and request.references is None:
-        raise UsageError("without --references the training labels are needed", do="pass --target COL")
+        assert file is not None
+        return source_of_references(request.model, file, request.positive, request.threshold, request.allow_pickle)
+    if request.target is None and file is None:
+        raise UsageError("without a file of references the training labels are needed", do="pass --target COL")
     return from_files(
         request.model, request.train, request.target, request.positive, request.threshold, request.allow_pickle
     )
@@ -216,14 +178,14 @@ def _explainer(request: ExplainRequest, source: Source, weights: dict[str, float
 
 
 def _protecting(request: ExplainRequest, schema: Schema) -> Schema:
-    for name in request.protected:
+    for name in request.protected or ():
         schema = schema.with_(name, protected=True)
     return schema
 
 
 def _constraints(request: ExplainRequest) -> list[Constraint]:
     most = [] if request.at_most is None else [AtMost(request.at_most)]
-    return [*(Immutable(name) for name in request.immutable), *most]
+    return [*(Immutable(name) for name in request.immutable or ()), *most]
 
 
 def _text_columns(schema: Schema) -> list[str]:
@@ -237,19 +199,30 @@ def _is_text(dtype: Any) -> bool:
     return bool(pd.api.types.is_string_dtype(dtype) or pd.api.types.is_object_dtype(dtype))
 
 
+def _references_file(request: ExplainRequest) -> Path | None:
+    """The file of references, where --references is not a word."""
+    word = request.references
+    if word is None or word.replace("-", "_") in KINDS:
+        return None
+    if not Path(word).suffix and not Path(word).exists():
+        check_word("--references", word, ["FILE.json", "FILE.csv", *(kind.replace("_", "-") for kind in KINDS)])
+    return Path(word)
+
+
 def _references(request: ExplainRequest, source: Source) -> References:
     with other_class_first(source):
-        if request.references is not None:
-            return _supplied(request.references, source)
-        return fw_references.single(
-            source.decision, source.X, source.labels, centre=request.centre, schema=source.schema
-        )
+        file = _references_file(request)
+        if file is not None:
+            return _supplied(file, source)
+        kind = (request.references or "single").replace("-", "_")
+        centre = {} if request.centre is None else {"centre": request.centre.value}
+        return build(kind, source.decision, source.X, source.labels, schema=source.schema, **centre)
 
 
 def _supplied(path: Path, source: Source) -> References:
     """References from a file; a table is read like the training table."""
     table = path if path.suffix.lower() == ".json" else read_table(path, text=_text_columns(source.schema))
-    return fw_references.supplied(source.decision, table, schema=source.schema)
+    return supplied(source.decision, table, schema=source.schema)
 
 
 def as_text(out: Explanations) -> str:
@@ -270,12 +243,12 @@ def _ending(request: ExplainRequest, out: Explanations) -> int:
     stopped, impossible = counts[Status.BUDGET.value], counts[Status.UNREACHABLE.value]
     if request.time_limit is not None and stopped and out.seconds >= request.time_limit:
         raise TimeLimitError(
-            f"the time limit of {request.time_limit:g} s was reached: {stopped:,} of {len(out):,} cases are unfinished",
+            f"the time limit of {request.time_limit:g} s was reached: {stopped:,} of {len(out):,} cases stopped early",
             do="allow more time; what was found is in the results",
         )
     if request.strict and (stopped or impossible):
         raise UndefinedError(
-            f"{impossible:,} cases have no answer with this reference and {stopped:,} are unfinished",
+            f"{impossible:,} cases have no answer with this reference and {stopped:,} were stopped early",
             do="look at their status in the results, or leave out --strict",
         )
     return 0

@@ -9,16 +9,16 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from fewest.apps.cli._options import MODEL
+from fewest.apps.cli._options import MODEL, RUN, AllowPickle
 
 if TYPE_CHECKING:
-    from fewest.apps.explorer import Binding, Live
+    from fewest.apps.explorer import Live
 
 PORT = 8765
 
 
 def explore(
-    run: Annotated[Path, typer.Argument(help="The run folder that `fewest explain` wrote.", show_default=False)],
+    run: Annotated[Path, typer.Argument(help=RUN, show_default=False)],
     other: Annotated[Path | None, typer.Option("--with", help="Another run folder, to compare.")] = None,
     live: Annotated[bool, typer.Option("--live", help="Ask the model: what-if, and effects of edits.")] = False,
     model: Annotated[Path | None, typer.Option(help=f"With --live. {MODEL}")] = None,
@@ -27,9 +27,10 @@ def explore(
     port: Annotated[int, typer.Option(min=0, max=65535, help="0: a free one.")] = PORT,
     allow_host: Annotated[list[str] | None, typer.Option(help="Further name it is called by; repeat it.")] = None,
     open_browser: Annotated[bool, typer.Option("--open", help="Open it in the browser.")] = False,
-    allow_pickle: Annotated[bool, typer.Option("--allow-pickle", help="Load files that run code.")] = False,
+    allow_pickle: AllowPickle = False,
 ) -> int:
     """Look at a run folder in the browser: decisions, population, references, comparisons, trees."""
+    os.environ.setdefault("ARROW_DEFAULT_MEMORY_POOL", "system")  # Arrow's own pool keeps 14 MB; read when it loads
     from fewest.apps.explorer import Binding
     from fewest.errors import UsageError
 
@@ -41,8 +42,6 @@ def explore(
     for folder in (run, other or run):
         if not (folder / "manifest.json").is_file():
             _refuse(folder)
-    if model is None and os.name == "posix":
-        _become(run, other, protected or [], binding, open_browser)
     from fewest.apps.explorer import announcer, create_app, serve
 
     asked = None if model is None else _live(run, model, allow_pickle)
@@ -69,23 +68,11 @@ def _check_extra() -> None:
             raise MissingExtraError(f"the explorer needs {name}", do='pip install "fewest[explore]"')
 
 
-def _become(run: Path, other: Path | None, protected: list[str], binding: Binding, open_browser: bool) -> None:
-    """Go on as a process that holds nothing but the explorer."""
-    from fewest.apps.explorer.__main__ import become
-
-    become(
-        {
-            "run": str(run), "other": None if other is None else str(other), "protected": protected,
-            "host": binding.host, "port": binding.port, "names": list(binding.names), "open_browser": open_browser,
-        }
-    )  # fmt: skip
-
-
 def _live(run: Path, model: Path, allow_pickle: bool) -> Live:
     """The model, with the choices of the run; the only part that needs the heavy libraries."""
-    from fewest.apps.cli._models import load_model
     from fewest.apps.cli._verify import decision_of
     from fewest.apps.explorer import Live
+    from fewest.persistence.models import load_model
     from fewest.runs.run import Run
     from fewest.runs.storage import file_digest
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from fewest.errors import DataError, MissingExtraError, UsageError
+from fewest.errors import DataError, FewestError, MissingExtraError, UsageError
 from fewest.results.explanations import Explanations
 from fewest.tables.files import write_text
 
@@ -15,14 +15,7 @@ RESULTS = (".json", ".csv", ".html")
 
 
 def read_table(path: Path, text: Sequence[str] = ()) -> pd.DataFrame:
-    """Read a CSV (also gzip-compressed) or Parquet file.
-
-    Parameters
-    ----------
-    path : Path
-    text : sequence of str
-        Columns that are text even where they look like numbers.
-    """
+    """Read a CSV (also gzip-compressed) or Parquet file; columns named in ``text`` are text, whatever they hold."""
     if not path.is_file():
         raise DataError(f"there is no file {path}", do="check the path")
     name = path.name.lower()
@@ -34,6 +27,8 @@ def read_table(path: Path, text: Sequence[str] = ()) -> pd.DataFrame:
             return pd.read_parquet(path)
     except ImportError as error:
         raise MissingExtraError(f"reading {path.name} needs pyarrow", do="pip install pyarrow") from error
+    except FewestError:
+        raise
     except (ValueError, OSError, EOFError) as error:
         first = (str(error).splitlines() or [type(error).__name__])[0]
         raise DataError(f"{path.name} cannot be read as a table: {first}", do="check that it is whole") from error

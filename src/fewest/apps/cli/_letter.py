@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from fewest.apps.cli._options import MODEL
+from fewest.apps.cli._options import MODEL, AllowPickle
 
 
 def letter(
@@ -21,7 +21,7 @@ def letter(
     html: Annotated[bool, typer.Option("--html", help="Write HTML instead of text.")] = False,
     out: Annotated[Path | None, typer.Option("--out", "-o", help="File to write. Default: the terminal.")] = None,
     model: Annotated[Path | None, typer.Option("--model", help=f"Weighs the reasons. {MODEL}")] = None,
-    allow_pickle: Annotated[bool, typer.Option("--allow-pickle", help="Load pickles, which run code.")] = False,
+    allow_pickle: AllowPickle = False,
     protected: Annotated[list[str] | None, typer.Option("--protected", help="Never a reason; repeatable.")] = None,
     max_reasons: Annotated[int, typer.Option("--at-most", min=1, help="Reasons given.")] = 4,
     subject: Annotated[str, typer.Option("--subject", help="What was decided on.")] = "your application",
@@ -63,8 +63,8 @@ def _written(
         )
     decision = None
     if model is not None:
-        from fewest.apps.cli._models import load_model
         from fewest.apps.cli._verify import decision_of
+        from fewest.persistence.models import load_model
 
         decision = decision_of(load_model(model, allow_pickle), run.manifest["settings"])
     written = reporting.letter(

@@ -6,6 +6,7 @@ import os
 import sys
 import warnings
 from collections.abc import Sequence
+from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
@@ -15,13 +16,26 @@ import typer
 from fewest.apps.cli import _datasets, _paper, _references, _train
 from fewest.apps.cli._explore import explore
 from fewest.apps.cli._letter import letter
-from fewest.apps.cli._options import MODEL, Centre, Json, show_help
+from fewest.apps.cli._options import (
+    MODEL,
+    OLD_NAMES,
+    RUN,
+    AllowPickle,
+    Centre,
+    Json,
+    Positive,
+    RandomState,
+    Threshold,
+    command,
+    show_help,
+)
 from fewest.apps.cli._report import report
 from fewest.apps.cli._serve import serve
 from fewest.errors import FewestError
 
 INTERRUPTED = 130
 INTERNAL = 1
+REFERENCES = "Typical cases: a .csv or .json file; or single, clusters, near-threshold, leaves, made of --train."
 TABLES = "Cases to explain: .csv, .csv.gz or .parquet; with a run folder also several, and folders of them."
 
 app = typer.Typer(
@@ -29,7 +43,10 @@ app = typer.Typer(
     help="The fewest facts that decide: exact, verified explanations of a classifier's decisions.",
     add_completion=False,
     pretty_exceptions_enable=False,
-    context_settings={"help_option_names": ["-h", "--help"]},
+    context_settings={
+        "help_option_names": ["-h", "--help"],
+        "token_normalize_func": lambda name: OLD_NAMES.get(name, name),
+    },
 )
 app.add_typer(_train.app)
 app.add_typer(_paper.app)
@@ -69,72 +86,55 @@ def demo(
     return run(out, model.value, as_json)
 
 
-@app.command()
-def explain(
-    data: Annotated[list[Path] | None, typer.Argument(help=TABLES)] = None,
-    model: Annotated[Path | None, typer.Option(help=MODEL)] = None,
-    train: Annotated[Path | None, typer.Option(help="Training table: features and the target column.")] = None,
-    demo: Annotated[str | None, typer.Option(help="german: the embedded table and the demo's model.")] = None,
-    target: Annotated[str | None, typer.Option(help="Target column of the training table.")] = None,
-    positive: Annotated[str | None, typer.Option(help="Class being explained. Default: the second of two.")] = None,
-    threshold: Annotated[float | None, typer.Option(help="Score from which a case counts as positive.")] = None,
-    centre: Annotated[Centre, typer.Option(help="The typical accepted case.")] = Centre.mean,
-    references: Annotated[Path | None, typer.Option(help="Typical cases from a .csv or .json file instead.")] = None,
-    immutable: Annotated[list[str] | None, typer.Option(help="Column that never changes; repeat it.")] = None,
-    protected: Annotated[list[str] | None, typer.Option(help="Column to warn of in answers; repeat it.")] = None,
-    weight: Annotated[list[str] | None, typer.Option(help="COL=W, cost of changing a column; repeat it.")] = None,
-    at_most: Annotated[float | None, typer.Option(help="Change at most so many features.")] = None,
-    plus: Annotated[bool, typer.Option("--plus", help="SEV+: the case's values that alone bring it about.")] = False,
-    alternatives: Annotated[int, typer.Option(min=0, help="List up to so many smallest sets per case.")] = 0,
-    time_limit: Annotated[float | None, typer.Option(min=0, help="Seconds; a run folder can go on later.")] = None,
-    out: Annotated[Path | None, typer.Option(help="File (.json, .csv or .html) or run folder to write.")] = None,
-    jobs: Annotated[int | None, typer.Option(min=1, help="Run folder: processes. Default: all cores.")] = None,
-    chunk_rows: Annotated[int | None, typer.Option(min=1, help="Run folder: rows explained at once.")] = None,
-    part_rows: Annotated[int | None, typer.Option(min=1, help="Run folder: rows per part file.")] = None,
-    no_cases: Annotated[bool, typer.Option("--no-cases", help="Run folder: leave the cases' own values out.")] = False,
-    as_json: Json = False,
-    strict: Annotated[bool, typer.Option("--strict", help="Exit 5 if a case has no proved answer.")] = False,
-    allow_pickle: Annotated[bool, typer.Option("--allow-pickle", help="Load files that run code.")] = False,
-) -> int:
-    """Explain every case of a table that a model decided against."""
-    from fewest.apps.cli._explain import ExplainRequest, run
+@command(app, "explain", "_explain:run")
+@dataclass(frozen=True)
+class ExplainRequest:
+    """Explain every case of a table that a model refused."""
 
-    return run(
-        ExplainRequest(
-            data=tuple(data or ()), model=model, train=train, demo=demo, target=target, positive=positive,
-            threshold=threshold, centre=centre.value, references=references, immutable=tuple(immutable or ()),
-            protected=tuple(protected or ()),
-            weight=tuple(weight or ()), at_most=at_most, plus=plus, alternatives=alternatives, time_limit=time_limit,
-            out=out, as_json=as_json, strict=strict, allow_pickle=allow_pickle, n_jobs=jobs,
-            chunk_rows=chunk_rows, part_rows=part_rows, keep_cases=not no_cases,
-        )
-    )  # fmt: skip
+    data: Annotated[list[Path] | None, typer.Argument(help=TABLES)] = None
+    model: Annotated[Path | None, typer.Option(help=MODEL)] = None
+    train: Annotated[Path | None, typer.Option(help="Training table: features and the target column.")] = None
+    demo: Annotated[str | None, typer.Option(help="german: the embedded table and the demo's model.")] = None
+    target: Annotated[str | None, typer.Option(help="Target column of the training table.")] = None
+    positive: Positive = None
+    threshold: Threshold = None
+    centre: Annotated[Centre | None, typer.Option(help="The typical accepted case. Default: mean.")] = None
+    references: Annotated[str | None, typer.Option(help=REFERENCES)] = None
+    immutable: Annotated[list[str] | None, typer.Option(help="Column that never changes; repeat it.")] = None
+    protected: Annotated[list[str] | None, typer.Option(help="Column to warn of in answers; repeat it.")] = None
+    weight: Annotated[list[str] | None, typer.Option(help="COL=W, cost of changing a column; repeat it.")] = None
+    at_most: Annotated[float | None, typer.Option(help="Change at most N features.", metavar="N")] = None
+    plus: Annotated[bool, typer.Option("--plus", help="SEV+: the case's values that alone bring it about.")] = False
+    alternatives: Annotated[int, typer.Option(min=0, help="List up to N smallest sets per case.", metavar="N")] = 0
+    time_limit: Annotated[float | None, typer.Option(min=0, help="Seconds; a run folder can go on later.")] = None
+    out: Annotated[Path | None, typer.Option(help="File (.json, .csv or .html) or run folder to write.")] = None
+    jobs: Annotated[int | None, typer.Option(min=1, help="Run folder: processes. Default: all cores.")] = None
+    chunk_rows: Annotated[int | None, typer.Option(min=1, help="Run folder: rows explained at once.")] = None
+    part_rows: Annotated[int | None, typer.Option(min=1, help="Run folder: rows per part file.")] = None
+    no_cases: Annotated[bool, typer.Option("--no-cases", help="Run folder: leave the cases' own values out.")] = False
+    as_json: Json = False
+    strict: Annotated[bool, typer.Option("--strict", help="Exit 5 if a case has no proved answer.")] = False
+    allow_pickle: AllowPickle = False
+
+    @property
+    def table(self) -> Path | None:
+        """The one table, where that is what is named."""
+        return self.data[0] if self.data else None
 
 
-@app.command()
-def verify(
-    run: Annotated[Path, typer.Argument(help="The run folder that `fewest explain` wrote.", show_default=False)],
-    data: Annotated[list[Path], typer.Option(help="What was explained: a file or folder; repeat it.")],
-    model: Annotated[Path, typer.Option(help=MODEL)],
-    cheap: Annotated[int, typer.Option(min=0, help="Do all proofs again that take so many sets.")] = 100,
-    sample: Annotated[int, typer.Option(min=0, help="Do about so many of the longer proofs again.")] = 200,
-    random_state: Annotated[int, typer.Option(min=0, help="Of the draw.")] = 0,
-    as_json: Json = False,
-    allow_pickle: Annotated[bool, typer.Option("--allow-pickle", help="Load files that run code.")] = False,
-) -> int:
+@command(app, "verify", "_verify:run")
+@dataclass(frozen=True)
+class VerifyRequest:
     """Check a run folder against its data and its model; exit 6 if anything is wrong."""
-    from fewest.apps.cli._verify import run as run_verify
 
-    return run_verify(
-        run,
-        tuple(data),
-        model,
-        allow_pickle=allow_pickle,
-        cheap=cheap,
-        sample=sample,
-        random_state=random_state,
-        as_json=as_json,
-    )
+    run: Annotated[Path, typer.Argument(help=RUN, show_default=False)]
+    data: Annotated[list[Path], typer.Option(help="What was explained: a file or folder; repeat it.")]
+    model: Annotated[Path, typer.Option(help=MODEL)]
+    cheap: Annotated[int, typer.Option(min=0, help="Do all proofs again that take up to N sets.", metavar="N")] = 100
+    sample: Annotated[int, typer.Option(min=0, help="Do about N of the longer proofs again.", metavar="N")] = 200
+    random_state: RandomState = 0
+    as_json: Json = False
+    allow_pickle: AllowPickle = False
 
 
 app.command()(report)

@@ -1,9 +1,12 @@
-"""Options that several commands share."""
+"""Options that several commands share, and commands whose options are the fields of a dataclass."""
 
 from __future__ import annotations
 
+import inspect
+from collections.abc import Callable
 from enum import StrEnum
-from typing import Annotated
+from importlib import import_module
+from typing import Annotated, Any, TypeVar, get_type_hints
 
 import typer
 
@@ -11,7 +14,15 @@ MODEL = (
     "Fitted model: .skops, .fewest, .onnx, XGBoost .json/.ubj, tree.json, LightGBM .txt; "
     ".joblib, .pkl with --allow-pickle."
 )
+RUN = "The run folder that `fewest explain` wrote."
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document instead of text.")]
+AllowPickle = Annotated[bool, typer.Option("--allow-pickle", help="Allow pickle files (they can run code).")]
+RandomState = Annotated[int, typer.Option(min=0, help="Seed for sampling.")]
+Positive = Annotated[str | None, typer.Option(help="Class being explained. Default: the second of two.")]
+Threshold = Annotated[float | None, typer.Option(help="Score from which a case counts as positive.")]
+OLD_NAMES = {"seed": "random-state"}  # still read, no longer shown
+
+Request = TypeVar("Request")
 
 
 class Centre(StrEnum):
@@ -27,3 +38,24 @@ def show_help(context: typer.Context) -> None:
     if context.invoked_subcommand is None:
         typer.echo(context.get_help())
         raise typer.Exit(0)
+
+
+def command(app: typer.Typer, name: str, work: str) -> Callable[[type[Request]], type[Request]]:
+    """Make a command of a dataclass: its fields are the options, its docstring is the help.
+
+    ``work``, a function of a module beside this one, gets the filled dataclass; it is imported when the command runs.
+    """
+    module, function = work.split(":")
+
+    def register(request: type[Request]) -> type[Request]:
+        def call(**given: Any) -> int:
+            return int(getattr(import_module(f"fewest.apps.cli.{module}"), function)(request(**given)))
+
+        hints = get_type_hints(request, include_extras=True)
+        fields = [part.replace(annotation=hints[part.name]) for part in inspect.signature(request).parameters.values()]
+        call.__annotations__, call.__doc__ = hints, request.__doc__
+        vars(call)["__signature__"] = inspect.Signature(fields)
+        app.command(name)(call)
+        return request
+
+    return register

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from fewest.apps.cli._options import Json, show_help
+from fewest.apps.cli._options import Json, command, show_help
 from fewest.errors import UsageError
 
 app = typer.Typer(
@@ -22,50 +23,44 @@ DataDir = Annotated[Path | None, typer.Option(help="Folder with the data. Defaul
 Jobs = Annotated[int, typer.Option(min=1, help="Splits measured at a time.")]
 Quick = Annotated[bool, typer.Option("--quick", help="Fewer rows and settings: does it run?")]
 Run = Annotated[Path, typer.Option(help="Folder for results; a stopped run goes on from there.")]
-SPLITS = "First so many splits. Default: 10, but 3 of Diabetes and of expo; quick: 1."
+SPLITS = "First N splits. Default: 10, but 3 of Diabetes and of expo; quick: 1."
 
 
 @app.command("list")
 def list_all(as_json: Json = False) -> int:
     """List the tables and figures, and the datasets they are made of."""
-    from fewest.apps.cli._paper_table import run_list
+    from fewest.apps.cli._paper_work import run_list
 
     return run_list(as_json)
 
 
-@app.command()
-def table(
-    name: Name,
-    data: Data = None,
-    splits: Annotated[int | None, typer.Option(min=1, help="First so many splits. Default: 10, quick: 2.")] = None,
-    out: Annotated[Path | None, typer.Option(help="Folder for results; a stopped run goes on from there.")] = None,
-    jobs: Jobs = 1,
-    quick: Quick = False,
-    as_json: Json = False,
-    data_dir: DataDir = None,
-) -> int:
+@command(app, "table", "_paper_work:run_table")
+@dataclass(frozen=True)
+class PaperTableRequest:
     """Measure one table, and print it beside the paper's figures."""
-    from fewest.apps.cli._paper_table import PaperTableRequest, run_table
 
-    return run_table(
-        PaperTableRequest(
-            name=name,
-            data=_names(data),
-            splits=splits,
-            out=out,
-            n_jobs=jobs,
-            quick=quick,
-            as_json=as_json,
-            data_dir=data_dir,
-        )
+    name: Name
+    data: Data = None
+    splits: Annotated[int | None, typer.Option(min=1, help="First N splits. Default: 10, quick: 2.", metavar="N")] = (
+        None
     )
+    out: Annotated[Path | None, typer.Option(help="Folder for results; a stopped run goes on from there.")] = None
+    jobs: Jobs = 1
+    quick: Quick = False
+    as_json: Json = False
+    data_dir: DataDir = None
+
+    @property
+    def datasets(self) -> list[str] | None:
+        """Names of the datasets asked for; None for all."""
+        return _names(self.data)
 
 
 @app.command()
 def figure(
     name: Name,
     data: Data = None,
-    splits: Annotated[int | None, typer.Option(min=1, help=SPLITS)] = None,
+    splits: Annotated[int | None, typer.Option(min=1, help=SPLITS, metavar="N")] = None,
     out: Run = RUN,
     jobs: Jobs = 1,
     quick: Quick = False,
@@ -73,7 +68,7 @@ def figure(
     data_dir: DataDir = None,
 ) -> int:
     """Draw one figure as SVG and PNG, with its numbers; tables it shows are measured where they are not finished."""
-    from fewest.apps.cli._paper_figure import run_figure
+    from fewest.apps.cli._paper_work import run_figure
     from fewest.experiments.paper.everything import Plan
 
     return run_figure(name, Plan(out, _names(data), splits, quick, data_dir, jobs), as_json)
@@ -83,13 +78,13 @@ def figure(
 def everything(
     out: Run = RUN,
     data: Data = None,
-    splits: Annotated[int | None, typer.Option(min=1, help=SPLITS)] = None,
+    splits: Annotated[int | None, typer.Option(min=1, help=SPLITS, metavar="N")] = None,
     jobs: Jobs = 1,
     quick: Quick = False,
     data_dir: DataDir = None,
 ) -> int:
     """Measure every table, draw every figure, and put all on one page."""
-    from fewest.apps.cli._paper_all import run_all
+    from fewest.apps.cli._paper_work import run_all
     from fewest.experiments.paper.everything import Plan
 
     return run_all(Plan(out, _names(data), splits, quick, data_dir, jobs))

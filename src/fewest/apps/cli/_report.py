@@ -7,17 +7,17 @@ from typing import Annotated
 
 import typer
 
-from fewest.apps.cli._options import Json
+from fewest.apps.cli._options import RUN, Json, RandomState
 from fewest.errors import UsageError
 
 PAGES = (".html", ".htm")
 
 
 def report(
-    run: Annotated[Path, typer.Argument(help="The run folder that `fewest explain` wrote.", show_default=False)],
+    run: Annotated[Path, typer.Argument(help=RUN, show_default=False)],
     out: Annotated[Path, typer.Option("-o", "--out", help="Page to write.")] = Path("report.html"),
     title: Annotated[str | None, typer.Option(help="Heading of the page. Default: that of the run.")] = None,
-    random_state: Annotated[int, typer.Option(min=0, help="Of the draw of examples.")] = 0,
+    random_state: RandomState = 0,
     as_json: Json = False,
 ) -> int:
     """Write a report of a run: one HTML file that opens offline and can be printed."""
@@ -44,7 +44,7 @@ def write_report(run: Path, out: Path, title: str | None = None, random_state: i
         return 0
     print(clean(view.summary))
     for text in view.warnings():
-        print(clean(f"Attention: {text}"))
+        print(clean(f"Warning: {text}"))
     print(clean(f"Written: {out}"))
     return 0
 

@@ -12,12 +12,12 @@ from types import FrameType
 from typing import Any
 
 from fewest.apps.cli._files import RESULTS
-from fewest.apps.cli._models import load_model
 from fewest.apps.cli._sources import Source, announced, class_of
-from fewest.apps.cli._text import clean
+from fewest.apps.cli._text import clean, status_word
 from fewest.decision import Decision
 from fewest.errors import UndefinedError, UsageError
 from fewest.explainer import Explainer
+from fewest.persistence.models import load_model
 from fewest.references.file import read_saved
 from fewest.results.explanation import Status
 from fewest.runs import Run, explain_files
@@ -32,13 +32,7 @@ FILES = frozenset(
 
 
 def is_run_folder(path: Path | None) -> bool:
-    """Whether a place for results is a folder: it is one already, or its name does not end like that of a file.
-
-    Examples
-    --------
-    >>> is_run_folder(Path("out.json")), is_run_folder(Path("runs/v1.2")), is_run_folder(Path("out.xlsx"))
-    (False, True, False)
-    """
+    """Whether a place for results is a folder: it is one already, or its name does not end like that of a file."""
     return path is not None and (path.is_dir() or not (path.is_file() or path.suffix.lower() in FILES))
 
 
@@ -84,7 +78,7 @@ def run(
     if strict and any(open_ends.values()):
         raise UndefinedError(
             f"{open_ends['UNREACHABLE']:,} cases have no answer with this reference and "
-            f"{open_ends['BUDGET']:,} are unfinished",
+            f"{open_ends['BUDGET']:,} were stopped early",
             do="look at their status in the run folder, or leave out --strict",
         )
     return 0
@@ -95,11 +89,11 @@ def as_text(done: Run) -> str:
     sev = {int(size): count for size, count in done.manifest["sev"].items()}
     explained = sum(sev.values())
     lines = [f"{'cases':<18}{done.rows:>14,}"]
-    lines += [f"{name.lower().replace('_', ' '):<18}{count:>14,}" for name, count in done.counts.items() if count]
+    lines += [f"{status_word(name):<18}{count:>14,}" for name, count in done.counts.items() if count]
     if explained:
         mean = sum(size * count for size, count in sev.items()) / explained
         lines += [f"{'mean SEV':<18}{mean:>14.4g}", f"{'largest SEV':<18}{max(sev):>14,}"]
-        lines += ["", "What would have turned most cases:"]
+        lines += ["", "Features changed most often:"]
         top = list(done.manifest["features"].items())[:5]
         title = {feature.name: feature.title for feature in done.schema.features}
         lines += [f"  {title.get(name, name)}: {count / explained:.0%}" for name, count in top]
@@ -159,5 +153,5 @@ def _line_writer() -> Advance:
 
 
 def _words(done: int, total: int | None, counts: dict[str, int]) -> str:
-    known = ", ".join(f"{name.lower().replace('_', ' ')} {count:,}" for name, count in counts.items() if count)
+    known = ", ".join(f"{status_word(name)} {count:,}" for name, count in counts.items() if count)
     return f"explaining  {done:,}{'' if total is None else f'/{total:,}'}  {known}"

@@ -41,13 +41,7 @@ def serve(
 
 
 def share_of_cores(models: int) -> int:
-    """Workers for each of some models, so that together they take the cores, and each has one.
-
-    Examples
-    --------
-    >>> share_of_cores(10_000)
-    1
-    """
+    """Workers for each of some models, so that together they take the cores, and each has one."""
     import os
 
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

@@ -15,10 +15,10 @@ import pandas as pd
 
 from fewest.apps.cli._demo import train_german
 from fewest.apps.cli._files import read_table
-from fewest.apps.cli._models import load_model
 from fewest.apps.cli._text import clean, label_key
 from fewest.decision import Decision
 from fewest.errors import DataError, PositiveReferenceError, UsageError
+from fewest.persistence.models import load_model
 from fewest.tables.schema import Schema
 from fewest.tables.wording import show_label
 
@@ -27,39 +27,19 @@ DEMOS = ("german",)
 
 @dataclass(frozen=True, eq=False)
 class Source:
-    """A decision, its training rows with their labels, and what their features are.
-
-    Attributes
-    ----------
-    name : str
-    decision : Decision
-    X : (n, columns)
-    labels : (n,), optional
-        None where no target column was named.
-    schema : Schema
-    cases : (m, columns), optional
-        Rows to explain, where the source has some of its own.
-    by_default : bool
-        Whether nobody said which class is explained.
-    """
+    """A decision, its training rows with their labels, and what their features are."""
 
     name: str
     decision: Decision
     X: pd.DataFrame
-    labels: npt.NDArray[Any] | None
+    labels: npt.NDArray[Any] | None  # None where no target column was named
     schema: Schema
-    cases: pd.DataFrame | None = None
-    by_default: bool = False
+    cases: pd.DataFrame | None = None  # rows to explain, where the source has some of its own
+    by_default: bool = False  # whether nobody said which class is explained
 
 
 def is_saved(model: Path | None) -> bool:
-    """Whether a model file is a whole explainer, with references of its own.
-
-    Examples
-    --------
-    >>> is_saved(Path("credit.fewest")), is_saved(Path("credit.skops"))
-    (True, False)
-    """
+    """Whether a model file is a whole explainer, with references of its own."""
     return model is not None and model.suffix.lower() == ".fewest"
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -9,52 +10,38 @@ from typing import Any
 
 
 def clean(text: str) -> str:
-    r"""Text without control characters, so that a value of a table cannot steer the terminal.
-
-    Examples
-    --------
-    >>> clean("red \x1b[31m alert")
-    'red ?[31m alert'
-    """
-    return "".join(sign if sign.isprintable() or sign == "\n" else "?" for sign in text)
+    r"""Text without control characters, so that a value of a table cannot steer the terminal."""
+    return "".join(letter if letter.isprintable() or letter == "\n" else "?" for letter in text)
 
 
 # What the library calls a thing in Python -> what the command line calls it. Parts that it has no option for are left
 # out. Longer ones first: some hold others.
 IN_OPTIONS = {
-    ', or pass unseen="allow" if the model accepts it': "",
-    '; on_positive="allow" proves what cannot be reached': "",
-    'centre="median" or centre="medoid"': "--centre median or --centre medoid",
-    'centre="median" or "medoid"': "--centre median or --centre medoid",
-    "explain with alternatives=": "explain with --alternatives ",
-    "allow_pickle=True": "--allow-pickle",
-    "`positive=`": "--positive",
-    "positive=": "--positive",
-    "width=": "--width",
+    r', or pass unseen="allow" if the model accepts it': "",
+    r'; on_positive="allow" proves what cannot be reached': "",
+    r'centre="(\w+)"': r"--centre \1",
+    r"explain with alternatives=": "explain with --alternatives ",
+    r"allow_pickle=True": "--allow-pickle",
+    r"`?positive=`?": "--positive",
+    r"width=": "--width",
 }
+STATUS_WORDS = {"ALREADY_NEGATIVE": "accepted", "UNREACHABLE": "not possible", "BUDGET": "stopped early"}
 
 
 def in_options(text: str) -> str:
-    """A remedy in the words of the command line.
-
-    Examples
-    --------
-    >>> in_options('centre="median" or centre="medoid", or clusters')
-    '--centre median or --centre medoid, or clusters'
-    """
+    """A remedy in the words of the command line."""
     for said, option in IN_OPTIONS.items():
-        text = text.replace(said, option)
+        text = re.sub(said, option, text)
     return text
 
 
-def label_key(label: Any) -> str:
-    """The same text for labels that mean the same: 1, 1.0 and "1".
+def status_word(status: str) -> str:
+    """A status as people read it."""
+    return STATUS_WORDS.get(status, status.lower().replace("_", " "))
 
-    Examples
-    --------
-    >>> label_key(1) == label_key("1.0"), label_key("bad ")
-    (True, 'bad')
-    """
+
+def label_key(label: Any) -> str:
+    """The same text for labels that mean the same: 1, 1.0 and "1"."""
     try:
         return repr(float(label))
     except (TypeError, ValueError):

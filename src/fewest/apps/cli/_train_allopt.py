@@ -5,9 +5,8 @@ from __future__ import annotations
 import json
 import os
 import warnings
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -19,30 +18,11 @@ from fewest.errors import FewestWarning, MissingExtraError, UsageError
 from fewest.models.training import AllOptClassifier, AllOptSearchCV, Comparison, compare
 from fewest.tables.files import write_text
 
+if TYPE_CHECKING:
+    from fewest.apps.cli._train import AllOptRequest
+
 C1, TOLERANCE = 1.0, 0.01
 HOW_TO_USE = "model.skops and references.json are for `fewest explain --model ... --references ...`."
-
-
-@dataclass(frozen=True)
-class AllOptRequest:
-    """What was asked on the command line."""
-
-    data: Path
-    target: str
-    positive: str | None = None
-    model: Any = "logistic"
-    references: str = "single"
-    c1: float | None = None
-    c2: float = 1.0
-    search: bool = False
-    tolerance: float | None = None
-    epochs: int = 20
-    warmup_epochs: int | None = None
-    device: str = "auto"
-    test_size: float = 0.2
-    random_state: int = 0
-    out: Path | None = None
-    as_json: bool = False
 
 
 def run(request: AllOptRequest) -> int:
@@ -84,7 +64,7 @@ def _own(column: pd.Series[Any], labels: TrainLabels) -> npt.NDArray[Any]:
 
 def _estimator(request: AllOptRequest, positive: Any) -> AllOptClassifier:
     return AllOptClassifier(
-        request.model, request.references, c1=C1 if request.c1 is None else request.c1, c2=request.c2,
+        request.model.value, request.references.value, c1=C1 if request.c1 is None else request.c1, c2=request.c2,
         warmup_epochs=request.warmup_epochs, epochs=request.epochs, positive=positive, device=request.device,
         random_state=request.random_state, verbose=not request.search,
     )  # fmt: skip

@@ -36,20 +36,7 @@ def read_training(path: Path, target: str) -> tuple[pd.DataFrame, pd.Series[Any]
 
 
 def read_labels(column: pd.Series[Any], positive: str | None) -> TrainLabels:
-    """Which rows are of the class being explained.
-
-    Parameters
-    ----------
-    column : Series
-    positive : str, optional
-        That class as it is written on the command line; all others together are the other one. Default: the second
-        of two.
-
-    Examples
-    --------
-    >>> read_labels(pd.Series(["good", "bad", "good"]), "bad")
-    Labels(y=array([0, 1, 0]), names=('good', 'bad'))
-    """
+    """Which rows are of the class being explained; by default the second of two, and all others are the other one."""
     if column.isna().any():
         row = int(np.flatnonzero(column.isna().to_numpy())[0])
         raise DataError(f'row {row}, column "{column.name}": the label is missing', do="leave such rows out")

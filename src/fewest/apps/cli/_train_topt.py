@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -18,24 +17,11 @@ from fewest.models.trees.file import as_dict, save_tree
 from fewest.reporting import tree_svg, tree_text
 from fewest.tables.files import write_text
 
+if TYPE_CHECKING:
+    from fewest.apps.cli._train import TOptRequest
+
 FILES = ("tree.json", "tree.svg", "front.csv")
-SAID_OF_FILES = "tree.json is a model for `fewest explain --model`; front.csv holds all there was to choose from."
-
-
-@dataclass(frozen=True)
-class TOptRequest:
-    """What was asked on the command line."""
-
-    data: Path
-    target: str
-    positive: str | None = None
-    regularization: float = 0.01
-    bound: float = 0.05
-    depth: int = 4
-    test_size: float = 0.2
-    random_state: int = 0
-    out: Path | None = None
-    as_json: bool = False
+HOW_TO_USE = "tree.json is a model for `fewest explain --model`; front.csv holds all there was to choose from."
 
 
 def run(request: TOptRequest) -> int:
@@ -45,7 +31,7 @@ def run(request: TOptRequest) -> int:
     labels = read_labels(column, request.positive)
     rows = Rows(*cut(X, labels.y, request.test_size, request.random_state))
     model = TOptClassifier(
-        regularization=request.regularization, bound=request.bound, depth=request.depth,
+        regularization=request.regularization, bound=request.bound, max_depth=request.depth,
         random_state=request.random_state, verbose=True,
     ).fit(rows.X_train, rows.y_train)  # fmt: skip
     figures = measure(model, rows)
@@ -86,11 +72,11 @@ def _as_text(model: TOptClassifier, figures: dict[str, float], names: tuple[str,
         f"train accuracy  {figures['train_accuracy']:.3f}",
         f"test accuracy   {figures['test_accuracy']:.3f}",
         f"mean SEV-T      {sev} over {figures['decided']:,.0f} test rows decided {names[1]}"
-        + (f"; {figures['unreachable']:,.0f} cannot be turned" if figures["unreachable"] else ""),
+        + (f"; {figures['unreachable']:,.0f} cannot be changed" if figures["unreachable"] else ""),
         f"chosen from     {model.n_trees_:,} trees of {fewest} to {most} leaves",
         "",
         tree_text(model.tree_, names),
     ]
     if files:
-        lines += ["", f"Written: {', '.join(files)}.", SAID_OF_FILES]
+        lines += ["", f"Written: {', '.join(files)}.", HOW_TO_USE]
     return "\n".join(lines)

@@ -4,35 +4,40 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from fewest.apps.cli._models import load_model
 from fewest.apps.cli._sources import class_of
 from fewest.apps.cli._text import clean
 from fewest.decision import Decision
-from fewest.errors import DataError, VerificationError
+from fewest.errors import ModelError, UsageError, VerificationError
+from fewest.persistence.models import load_model
 from fewest.runs import Run, verify
 from fewest.runs.run import MANIFEST
 from fewest.runs.verification import Report
 
+if TYPE_CHECKING:
+    from fewest.apps.cli._main import VerifyRequest
 
-def run(
-    folder: Path, data: tuple[Path, ...], model: Path, *, allow_pickle: bool, cheap: int, sample: int,
-    random_state: int, as_json: bool,
-) -> int:  # fmt: skip
+
+def run(request: VerifyRequest) -> int:
     """Verify, print what was found, and end with 6 if something is wrong."""
-    fitted = load_model(model, allow_pickle)
+    folder = request.run
+    fitted = load_model(request.model, request.allow_pickle)
     try:
         settings = dict(Run.open(folder).manifest["settings"])
         decision = decision_of(fitted, settings)
-    except (DataError, KeyError, TypeError, ValueError) as error:
+    except (UsageError, ModelError):
+        raise
+    except (KeyError, TypeError, ValueError) as error:
         if not (folder / MANIFEST).is_file():
             raise
         report = Report(problems=[f"{MANIFEST} cannot be read: {str(error).splitlines()[0]}"])
     else:
-        report = verify(folder, data, decision, model_file=model, cheap=cheap, sample=sample, random_state=random_state)
-    print(json.dumps(report.to_dict(), indent=1) if as_json else clean(str(report)))
+        report = verify(
+            folder, request.data, decision, model_file=request.model, cheap=request.cheap, sample=request.sample,
+            random_state=request.random_state,
+        )  # fmt: skip
+    print(json.dumps(report.to_dict(), indent=1) if request.as_json else clean(str(report)))
     if not report.ok:
         count = len(report.problems) + report.more
         raise VerificationError(

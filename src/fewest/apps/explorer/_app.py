@@ -14,22 +14,19 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, PlainTextResponse, RedirectResponse, Response, StreamingResponse
 from starlette.routing import Route
 
-from fewest.apps.explorer import _compare, _decision, _population, _start, _tree
-from fewest.apps.explorer._changes import reference_routes
-from fewest.apps.explorer._explored import Explored, protect
-from fewest.apps.explorer._fields import fields, read_form
-from fewest.apps.explorer._forms import NotThereError, is_row
+from fewest.apps.explorer import _compare, _decision, _population, _tree
+from fewest.apps.explorer._explored import Explored, Site, protect, static_files
+from fewest.apps.explorer._forms import NotThereError, fields, is_row, read_form
 from fewest.apps.explorer._live import Live
-from fewest.apps.explorer._site import Site, static_files
+from fewest.apps.explorer._references import reference_routes
 from fewest.errors import FewestError
 from fewest.runs.run import Run
-from fewest.runs.views import RunView, open_run
 
 CSV = "text/csv; charset=utf-8"
 WHOLE = 50_000  # answers of fewer cases are made at once: fifty that are made side by side would fill the memory
 QUESTIONS = {
     "Start": "What is this, and where do I begin?",
-    "Population": "Who was decided against, and how little would have turned it?",
+    "Population": "Who was refused, and how little would have changed it?",
     "Compare": "What is different, and for which people?",
     "Tree": "Which way did a case go, and which way would it have gone?",
 }
@@ -57,15 +54,15 @@ def create_app(
     Traceback (most recent call last):
     fewest.errors.DataError: nowhere is not a run folder...
     """
-    view = RunView(protect(Run.open(run), protected))
-    site = Site(_start.about(view), live.name if live else "")
-    explored = Explored(view, site, None if other is None else open_run(other), live)
+    opened = protect(Run.open(run), protected)
+    site = Site(_population.about(opened), live.name if live else "")
+    explored = Explored(opened, site, None if other is None else Run.open(other), live)
     routes = [*_run_routes(explored), *_case_routes(explored), *reference_routes(explored)]
     return Starlette(routes=routes, exception_handlers=_errors(site))
 
 
 def _errors(site: Site) -> dict[Any, Any]:
-    """Every error is a page in the same words; nothing of the inside is told."""
+    """Every error is a page in the same words; it says nothing of the inside."""
 
     def page(status: int, what: str, do: str | None = None) -> HTMLResponse:
         return site.page(
@@ -93,7 +90,7 @@ def _run_routes(explored: Explored) -> list[Route]:
     charts = cache(lambda: _population.charts(view))  # a run does not change while it is looked at
 
     async def start(_: Request) -> Response:
-        return site.page("start.html.j2", "Start", view.title, QUESTIONS["Start"], **_start.context(explored))
+        return site.page("start.html.j2", "Start", view.title, QUESTIONS["Start"], **_population.start(explored))
 
     async def population(request: Request) -> Response:
         query = request.query_params
@@ -115,7 +112,7 @@ def _run_routes(explored: Explored) -> list[Route]:
 
     async def compare(_: Request) -> Response:
         both = explored.comparison
-        names = () if explored.other is None else _compare.called(explored.run, explored.other.run)
+        names = () if explored.other is None else _compare.called(explored.run, explored.other)
         own = () if both else _compare.own_figures(explored.run)
         return site.page(
             "compare.html.j2", "Compare", "Compare", QUESTIONS["Compare"], compared=both, names=names, figures=own
@@ -152,8 +149,8 @@ def _case_routes(explored: Explored) -> list[Route]:
         before, after = explored.view.neighbours(row)
         tried = await _try(request)
         return site.page(
-            "decision.html.j2", "Decision", f"Case {row}", _decision.verdict(case.answer), row=row, previous=before,
-            following=after, shown=_decision.shown(case, int(run.manifest["settings"].get("alternatives", 0))),
+            "decision.html.j2", "Decision", f"Case {row}", case.verdict, row=row, previous=before, following=after,
+            shown=_decision.shown(case, int(run.manifest["settings"].get("alternatives", 0)), explored.values(row)),
             has_tree=_tree.has_tree(run), **tried,
         )  # fmt: skip
 
@@ -200,14 +197,16 @@ def _place(explored: Explored, text: str) -> str:
     """Where a search leads: to a case by its number, to the cases that change a feature, or to what was not found."""
     if is_row(text):
         return f"/decision/{int(text)}"
-    titles = explored.view.titles
-    for name, title in titles.items():
-        if text and text.casefold() in (name.casefold(), title.casefold()):
-            return f"/population?{urlencode({'feature': name})}#cases"
-    for name, title in titles.items():
-        if text and text.casefold() in title.casefold():
-            return f"/population?{urlencode({'feature': name})}#cases"
-    return f"/population?{urlencode({'missed': text})}" if text else "/population#cases"
+    if not text:
+        return "/population#cases"
+    titles, asked = explored.view.titles, text.casefold()
+    exact = [name for name, title in titles.items() if asked in (name.casefold(), title.casefold())]
+    found = exact + [name for name, title in titles.items() if asked in title.casefold()]
+    return (
+        f"/population?{urlencode({'feature': found[0]})}#cases"
+        if found
+        else f"/population?{urlencode({'missed': text})}"
+    )
 
 
 def _tried(explored: Explored, row: int, request: Request) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Two runs side by side: what became of the same cases, and above all which decisions are others now."""
+"""Two runs side by side: what became of the same cases, and above all whose outcome is another now."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class ComparedFigure:
 
 @dataclass(frozen=True)
 class TurnedCases:
-    """A case that the two runs decide differently."""
+    """A case with another outcome in each run."""
 
     row: int
     other: int
@@ -40,25 +40,11 @@ class TurnedCases:
 
 @dataclass(frozen=True)
 class RunComparison:
-    """What two runs say of the same cases.
+    """What two runs say of the same cases: how many both have, matched by what, and how many only one has.
 
-    Attributes
-    ----------
-    matched : int
-        Cases that both have.
-    by : str
-        What they were matched by.
-    only : pair of int
-        Cases that only one has.
-    figures : tuple of Figure
-    sizes : tuple of str
-        Headings of ``moves``.
-    moves : tuple of tuple of int
-        Cases by SEV in the first run (rows) and in the second (columns).
-    turned : tuple of Turned
-        The first of the cases whose decision is another.
-    refused, accepted : int
-        How many are refused only in the second run, and only in the first.
+    ``moves`` counts cases by features changed in the first run (rows) and the second (columns), under the headings
+    ``sizes``; ``turned`` lists the first of the cases with another outcome: ``refused`` only in the second run, or
+    ``accepted`` only there.
     """
 
     matched: int
@@ -78,9 +64,9 @@ class RunComparison:
         if not self.matched:
             return "The two runs have no case in common: nothing can be compared one by one."
         if not changed:
-            return f"All {self.matched:,} cases in common are decided alike."
+            return f"All {self.matched:,} cases in common have the same outcome."
         return (
-            f"{changed:,} of {self.matched:,} cases are decided differently: {self.refused:,} are refused only in "
+            f"{changed:,} of {self.matched:,} cases have another outcome: {self.refused:,} are refused only in "
             f"the second run, {self.accepted:,} only in the first."
         )
 
@@ -119,7 +105,7 @@ def called(first: Run, second: Run) -> tuple[tuple[str, str], tuple[str, str]]:
     """What two runs are called: the end of each folder's path that tells it from the other, and its title."""
     ours, theirs = (run.path.resolve().parts for run in (first, second))
     short = next((k for k in range(1, min(len(ours), len(theirs))) if ours[-k] != theirs[-k]), 1)
-    titles = (str(run.manifest.get("about", {}).get("title") or "") for run in (first, second))
+    titles = (run.about.title for run in (first, second))
     folders = ("/".join(parts[-short:]) for parts in (ours, theirs))
     return tuple(zip(folders, titles, strict=True))  # type: ignore[return-value]
 
@@ -169,22 +155,17 @@ def _figures(first: Run, second: Run) -> Iterator[ComparedFigure]:
 
 
 def _of_run(run: Run) -> dict[str, str]:
-    sev = {int(size): int(count) for size, count in run.manifest["sev"].items()}
-    explained, counts = sum(sev.values()), run.counts
-    table = _read(run)
+    tally, table = run.tally, _read(run)
     table = table[table["status"] == Status.EXPLAINED.value]
-    mean = sum(size * count for size, count in sev.items()) / explained if explained else np.nan
     return {
-        "model": str(run.context.about.get("model") or run.manifest["model"]["class"]),
+        "model": run.about.model,
         "cases": f"{run.rows:,}",
-        "decided against": f"{run.rows - counts.get(Status.ALREADY_NEGATIVE.value, 0):,}",
-        "mean number of features changed": _number(mean),
-        "share with one feature": percent(sev.get(1, 0) / explained) if explained else "-",
-        "median largest change (standard deviations)": _number(table["l_inf"].median()),
+        "refused": f"{tally.against:,}",
+        "mean features changed": _number(tally.mean_sev),
+        "share with one feature changed": percent(tally.share_one) if tally.explained else "-",
+        "median largest change (SD)": _number(table["l_inf"].median()),
         "mean log density (how usual)": _number(table["log_density"].mean()),
-        "not possible with this reference": f"{counts.get(Status.UNREACHABLE.value, 0):,}",
-        "not credible": f"{counts.get(Status.NOT_CREDIBLE.value, 0):,}",
-        "unfinished (at least so many)": f"{counts.get(Status.BUDGET.value, 0):,}",
+        **{s.words: f"{tally.count(s):,}" for s in (Status.UNREACHABLE, Status.NOT_CREDIBLE, Status.BUDGET)},
     }
 
 

@@ -7,19 +7,12 @@ from dataclasses import dataclass, replace
 import numpy as np
 from markupsafe import Markup
 
-from fewest.results.explanation import Explanation, Status, show_score
-from fewest.runs.views import CaseView
+from fewest.reporting.views import CaseView
+from fewest.results.drawing import HEADINGS
+from fewest.results.explanation import Explanation, Status, at_least
 
 MOST_WAYS = 20
 CLOSE_CALL = 0.02
-
-
-@dataclass(frozen=True)
-class DecisionLine:
-    """A line of the proof; ``sure`` is whether it is one to rely on or one to look at."""
-
-    text: str
-    sure: bool = True
 
 
 @dataclass(frozen=True)
@@ -38,18 +31,18 @@ WITHHELD = State(
 )
 IMPOSSIBLE = State(
     "Not possible with this reference",
-    "Even with every allowed change the model stays with its decision; that is proved, not guessed.",
+    "Even with every allowed change the outcome stays the same; that is proved, not guessed.",
     "Choose another typical case on the References page, or allow more changes.",
 )
 FIXED = {
     Status.ALREADY_NEGATIVE: State(
-        "Already accepted",
-        "The model did not decide against this case: there is nothing to turn.",
+        "Accepted",
+        "The model accepted this case: there is nothing to explain.",
         "Step to the next case, or choose one on the Population page.",
     ),
     Status.NOT_CREDIBLE: State(
         "Not credible",
-        "What would turn this case leads where accepted cases hardly ever are.",
+        "What would change the outcome leads where accepted cases hardly ever are.",
         "Take it as a finding about the model, not as a way for this person.",
     ),
 }
@@ -57,7 +50,7 @@ FIXED = {
 
 @dataclass(frozen=True)
 class Plain:
-    """The facts of a case where nothing is shown that would have turned it."""
+    """The facts of a case where nothing is shown that would have changed the outcome."""
 
     headings: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
@@ -65,32 +58,15 @@ class Plain:
 
 @dataclass(frozen=True)
 class ShownCase:
-    """What the page of a decision shows of an answer.
+    """What the page of a decision shows of an answer; nothing that uses a protected feature.
 
-    Attributes
-    ----------
-    verdict : str
-        What the model said, with the score and the line it is held against.
-    sentence : str
-        Empty where it is withheld.
-    state : State, optional
-    proof : tuple of Line
-    table, cube : Markup
-        Empty where there is nothing to show.
-    plain : Plain, optional
-        Instead of the table.
-    ways : tuple of str
-        Other sets of the same size.
-    withheld : int
-        Sets that are not shown because they use a protected feature.
-    ways_note : str
-        Why there are no more.
+    ``proof`` pairs each statement with whether it is one to rely on, ``plain`` stands instead of the table, and
+    ``ways_note`` says why there are no more other ways.
     """
 
-    verdict: str
     sentence: str
     state: State | None
-    proof: tuple[DecisionLine, ...]
+    proof: tuple[tuple[str, bool], ...]
     table: Markup
     plain: Plain | None
     cube: Markup
@@ -99,23 +75,17 @@ class ShownCase:
     ways_note: str
 
 
-def shown(case: CaseView, listed: int) -> ShownCase:
-    """What to show of a case; nothing that uses a protected feature is.
-
-    Parameters
-    ----------
-    case : CaseView
-    listed : int
-        How many smallest sets the run asked for.
-    """
+def shown(case: CaseView, listed: int, values: tuple[tuple[str, str], ...]) -> ShownCase:
+    """What to show of a case, for which the run asked to list that many sets."""
     answer, hidden = case.answer, bool(case.protected)
+    # The facts without what would have changed them: withheld, accepted, or compared with nobody.
+    alone = hidden or (bool(values) and (not case.rows or answer.status == Status.ALREADY_NEGATIVE))
     return ShownCase(
-        verdict=verdict(answer),
         sentence="" if hidden else case.sentence,
         state=WITHHELD if hidden else _state(answer),
         proof=() if hidden else tuple(_proof(case)),
-        table=Markup("") if _is_plain(case) or not case.rows else case.table(),
-        plain=_plain(case) if _is_plain(case) else None,
+        table=Markup("") if alone or not case.rows else case.table(),
+        plain=_plain(case, values) if alone else None,
         cube=Markup("") if hidden else case.cube() or Markup(""),
         ways=case.other_ways[:MOST_WAYS],
         withheld=case.withheld + hidden,
@@ -123,69 +93,34 @@ def shown(case: CaseView, listed: int) -> ShownCase:
     )
 
 
-def verdict(answer: Explanation) -> str:
-    """What the model said about a case.
-
-    Examples
-    --------
-    "Predicted bad, 94 % (cut-off 50 %)"
-    """
-    score = show_score(answer.score, answer.threshold, answer.shows_percent)
-    line = f"{answer.threshold * 100:g} %" if answer.shows_percent else f"{answer.threshold:g}"
-    if answer.status == Status.ALREADY_NEGATIVE:
-        return f"Predicted {answer.outcome} ({answer.positive}: {score}, below the cut-off of {line})"
-    return f"Predicted {answer.positive}, {score} (cut-off {line})"
-
-
 def _state(answer: Explanation) -> State | None:
-    """What is said above the sentence where the case is not simply explained."""
+    """What is shown above the sentence where the case is not simply explained."""
+    bound = answer.proof.lower_bound
     if answer.status == Status.UNREACHABLE:
-        bound = answer.proof.lower_bound
-        limited = f"Not within the limit that was set: {_needed(answer)}."
+        limited = f"Not within the limit that was set: {at_least(answer)}."
         return replace(IMPOSSIBLE, text=IMPOSSIBLE.text if np.isinf(bound) else limited)
     if answer.status == Status.BUDGET:
-        return _at_least(answer)
+        found = "The search stopped early: it is proved that {}, and not that fewer than shown would not be enough."
+        none = "The search stopped before it found an answer; it is proved that {}."
+        cost = "a cost of at least" if answer.weighted else "at least"
+        text = (found if answer.changes else none).format(at_least(answer))
+        return State(f"Stopped early ({cost} {bound:g})", text, "Explain again with more time.")
     return FIXED.get(answer.status)
 
 
-def _at_least(answer: Explanation) -> State:
-    found = "The search stopped early: it is proved that {}, and not that fewer than shown would not do."
-    none = "The search stopped before it found an answer; it is proved that {}."
-    cost = "A cost of at least" if answer.weighted else "At least"
-    text = (found if answer.changes else none).format(_needed(answer))
-    return State(f"{cost} {answer.proof.lower_bound:g}", text, "Explain again with more time.")
-
-
-def _needed(answer: Explanation) -> str:
-    bound = answer.proof.lower_bound
-    if answer.weighted:
-        return f"the changes would cost at least {bound:g}"
-    return f"at least {bound:g} feature{'s' if bound != 1 else ''} must change"
-
-
-def _proof(case: CaseView) -> list[DecisionLine]:
+def _proof(case: CaseView) -> list[tuple[str, bool]]:
     answer = case.answer
-    out = [DecisionLine(text, not text.startswith("not ")) for text in case.proof]
-    if answer.reference is not None and answer.status != Status.ALREADY_NEGATIVE:
-        people = "" if answer.support is None else f", which stands for {answer.support:,} people"
-        out.append(DecisionLine(f'compared with "{answer.reference}"{people}'))
+    out = [(text, not text.startswith("stopped early")) for text in case.proof]
     if answer.margin is not None and answer.shows_percent and 0 <= answer.margin < CLOSE_CALL:
-        out.append(DecisionLine(f"a close call: {answer.margin * 100:.1f} points beyond the cut-off", sure=False))
+        out.append((f"a close call: {answer.margin * 100:.1f} points beyond the cut-off", False))
     return out
 
 
-def _is_plain(case: CaseView) -> bool:
-    """Whether the facts are shown without what would have turned it: withheld, accepted, or compared with nobody."""
-    alone = not case.rows or bool(case.protected) or case.answer.status == Status.ALREADY_NEGATIVE
-    return bool(case.values) and alone
-
-
-def _plain(case: CaseView) -> Plain:
-    """The case alone, or beside the typical one where what would have turned it is withheld."""
+def _plain(case: CaseView, values: tuple[tuple[str, str], ...]) -> Plain:
+    """The case alone, or beside the typical one where what would have changed the outcome is withheld."""
     if case.protected:
-        rows = tuple((row.feature, row.case, row.reference) for row in case.rows)
-        return Plain(("Feature", "This case", "Typical accepted case"), rows)
-    return Plain(("Feature", "This case"), case.values)
+        return Plain(HEADINGS[:3], tuple((row.feature, row.case, row.reference) for row in case.rows))
+    return Plain(HEADINGS[:2], values)
 
 
 def _ways_note(answer: Explanation, listed: int, others: int) -> str:
@@ -195,4 +130,4 @@ def _ways_note(answer: Explanation, listed: int, others: int) -> str:
         return "Other sets of the same size were not listed: explain with --alternatives 5 to see them."
     if not answer.all_listed:
         return f"Up to {listed} sets were listed; there may be more."
-    return "These are all sets of this size." if others else "No other set of this size turns the decision."
+    return "These are all sets of this size." if others else "No other set of this size changes the outcome."

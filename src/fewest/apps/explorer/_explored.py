@@ -1,53 +1,88 @@
-"""What is explored: one run, perhaps another beside it, perhaps a model that can be asked."""
+"""What is explored (a run, perhaps another beside it, perhaps a model to ask), and the frame of its pages."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
+from importlib import resources
+from typing import Any
 
 import pandas as pd
+from starlette.responses import HTMLResponse
 
 from fewest.apps.explorer._compare import RunComparison, compare
 from fewest.apps.explorer._forms import NotThereError
 from fewest.apps.explorer._live import MOST_CASES, Effect, Live
-from fewest.apps.explorer._site import Site
 from fewest.errors import DataError
 from fewest.references.file import Saved
+from fewest.reporting.rendering import render
+from fewest.reporting.views import CaseView, Filter, PopulationView
+from fewest.results import drawing
 from fewest.runs.run import Run
-from fewest.runs.views import CaseView, Filter, RunView
+from fewest.tables.values import Cells
+from fewest.tables.wording import cell
 
 LOOKED_AT = 20
+PLACES = {
+    "Start": "/", "Population": "/population", "Decision": "/decision", "References": "/references",
+    "Compare": "/compare", "Tree": "/tree",
+}  # fmt: skip
+KINDS = {".css": "text/css; charset=utf-8", ".js": "text/javascript; charset=utf-8", ".svg": "image/svg+xml"}
+
+
+@dataclass(frozen=True)
+class Site:
+    """What all pages share: the run in a few words, and the name of the model that can be asked, if any."""
+
+    about: str
+    live: str = ""
+
+    def page(
+        self, template: str, here: str, heading: str, question: str, *, notices: Sequence[str] = (), status: int = 200,
+        **values: Any,
+    ) -> HTMLResponse:  # fmt: skip
+        """One page."""
+        text = render(
+            template, "fewest.apps.explorer", about=self.about, live=self.live, places=PLACES, here=here,
+            heading=heading, question=question, notices=notices, **values,
+        )  # fmt: skip
+        return HTMLResponse(text, status)
+
+
+@cache
+def static_files() -> Mapping[str, tuple[bytes, str]]:
+    """The few files beside the pages, by name; nothing else can be asked for by name."""
+    from fewest.reporting.tree_drawing import STYLE as TREE_STYLE
+
+    files = {
+        file.name: file.read_bytes()
+        for file in resources.files("fewest.apps.explorer").joinpath("static").iterdir()
+        if file.is_file()
+    }
+    files |= {"drawing.css": drawing.STYLE.encode(), "tree.css": TREE_STYLE.encode()}
+    return {name: (data, KINDS["." + name.rpartition(".")[2]]) for name, data in files.items()}
 
 
 @dataclass(frozen=True, eq=False)
 class Explored:
-    """Everything that pages are made of.
+    """Everything that pages are made of: the run, the frame, the run it is compared with, the model to ask."""
 
-    Attributes
-    ----------
-    view : RunView
-    site : Site
-    other : RunView, optional
-        The run it is compared with.
-    live : Live, optional
-    """
-
-    view: RunView
+    run: Run
     site: Site
-    other: RunView | None = None
+    other: Run | None = None
     live: Live | None = None
 
-    @property
-    def run(self) -> Run:
-        """The run itself."""
-        return self.view.run
+    @cached_property
+    def view(self) -> PopulationView:
+        """The run as pages show it."""
+        return PopulationView(self.run)
 
     @cached_property
     def comparison(self) -> RunComparison | None:
         """The two runs side by side; made once."""
-        return None if self.other is None else compare(self.run, self.other.run)
+        return None if self.other is None else compare(self.run, self.other)
 
     @cached_property
     def first(self) -> int:
@@ -69,12 +104,20 @@ class Explored:
         values = self.run.case(row)
         return None if values is None else self.run.schema.conform(pd.DataFrame([values]), unseen="allow")
 
+    def values(self, row: int) -> tuple[tuple[str, str], ...]:
+        """Title and value of each feature of a case, as text; empty where they are not known."""
+        frame = self.case(row)
+        if frame is None:
+            return ()
+        cells = Cells.of(frame)
+        return tuple((feature.title, cell(cells.value(0, feature))) for feature in self.run.schema.features)
+
     def _check(self, row: int) -> None:
         if not 0 <= row < self.run.rows:
             raise NotThereError(f"there is no case {row}", do=f"cases go from 0 to {self.run.rows - 1:,}")
 
     def effect(self, saved: Saved) -> Effect:
-        """What other references would do to the first cases that were decided against."""
+        """What other references would do to the first cases that were refused."""
         if self.live is None:
             raise DataError("only the model can say what an edit changes", do="start with --live --model FILE")
         if not self.run.keeps_cases:
@@ -82,10 +125,10 @@ class Explored:
         rows = self.view.index.select(Filter("AGAINST")).tolist()
         asked = rows[:MOST_CASES]
         if not asked:
-            raise DataError("no case was decided against", do="there is nothing to preview")
-        frame = self._cases(asked)
-        before = None if self.view.has_density else [self.run.explanation(row) for row in asked]
-        return self.live.preview(saved, frame, asked, before, len(rows))
+            raise DataError("no case was refused", do="there is nothing to preview")
+        floored = self.run.about.has_density
+        before = None if floored else [self.run.explanation(row) for row in asked]
+        return self.live.preview(saved, self._cases(asked), asked, before, len(rows))
 
     def _cases(self, rows: Sequence[int]) -> pd.DataFrame:
         """Cases by their numbers, which are in order; parts after the last one are not read."""

@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from fewest.apps.explorer._forms import NotThereError
 from fewest.errors import UsageError
-from fewest.references.audit import value_of
+from fewest.references import differences
 from fewest.references.file import Saved, read_saved
-from fewest.references.signatures import canonical
 from fewest.results.explanation import show
 from fewest.runs.run import REFERENCES
 from fewest.runs.storage import cannot_write, locked
-from fewest.tables.schema import Feature
 
 FOLDER = "references"
 NAME = re.compile(r"version-(\d{4})\.json")
@@ -24,14 +22,7 @@ NAME = re.compile(r"version-(\d{4})\.json")
 
 @dataclass(frozen=True)
 class Version:
-    """One state of the references; the first is what the run used.
-
-    Attributes
-    ----------
-    number : int
-    path : Path
-    saved : Saved
-    """
+    """One state of the references; the first is what the run used."""
 
     number: int
     path: Path
@@ -44,16 +35,7 @@ class Version:
 
 
 def versions(run: Path) -> list[Version]:
-    """All versions, the one the run used first.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> run = Path(tempfile.mkdtemp())
-    >>> Saved(("r1",), ({"age": 35},), (-1,), (0.1,)).write(run / REFERENCES)
-    >>> [version.title for version in versions(run)]
-    ['version 1 (used by this run)']
-    """
+    """All versions, the one the run used first."""
     later = [(int(found[1]), path) for path in _files(run) if (found := NAME.fullmatch(path.name))]
     return [Version(number, path, read_saved(path)) for number, path in [(1, run / REFERENCES), *sorted(later)]]
 
@@ -102,41 +84,25 @@ def edited(saved: Saved, name: str, values: Mapping[str, Any], score: float) -> 
 
 
 def changes(before: Saved, after: Saved) -> list[tuple[str, str, str, str]]:
-    """Reference, feature, value before and after, of everything that differs; new signatures as a feature of their own.
-
-    Examples
-    --------
-    >>> from fewest.tables.schema import Schema
-    >>> schema = Schema((Feature("age", "integer", ("age",)),))
-    >>> one = Saved(("r1",), ({"age": 35},), (-1,), (0.1,), schema)
-    >>> changes(one, edited(one, "r1", {"age": 40}, 0.2))
-    [('r1', 'age', '35', '40')]
-    """
-    schema = after.schema or before.schema
-    features: Sequence[Feature] = () if schema is None else schema.features
+    """Reference, feature, value before and after, of everything that differs, signatures included."""
     out = []
-    for k, name in enumerate(after.names):
-        if name not in before.names:
-            out.append((name, "the whole reference", "absent", "added"))
-            continue
-        old = before.names.index(name)
-        for feature in features:
-            was, now = (value_of(feature, values) for values in (before.values[old], after.values[k]))
-            if canonical_value(was) != canonical_value(now):
-                out.append((name, feature.heading, show(was), show(now)))
-        if _signature(before, old) != _signature(after, k):
-            out.append((name, "signature", _signature(before, old), _signature(after, k)))
+    for found in differences(before, after):
+        if found.feature is None:
+            ends = ("absent", "added") if found.before is None else ("there", "removed")
+            out.append((found.reference, "the whole reference", *ends))
+        else:
+            out.append((found.reference, found.feature.heading, show(found.before), show(found.after)))
+    if before.assignment != after.assignment:
+        out.append(("all", "assignment", before.assignment, after.assignment))
+    signed = [
+        {name: str(one) for name, one in zip(saved.names, saved.signatures, strict=False) if one is not None}
+        for saved in (before, after)
+    ]
+    for name in after.names:
+        was, now = (side.get(name, "not signed") for side in signed)
+        if name in before.names and was != now:
+            out.append((name, "signature", was, now))
     return out
-
-
-def canonical_value(value: Any) -> Any:
-    """A value in the form that is compared."""
-    return {name: canonical(part) for name, part in value.items()} if isinstance(value, dict) else canonical(value)
-
-
-def _signature(saved: Saved, number: int) -> str:
-    signature = saved.signatures[number] if saved.signatures else None
-    return "not signed" if signature is None else str(signature)
 
 
 def _files(run: Path) -> list[Path]:

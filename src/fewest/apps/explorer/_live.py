@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import pandas as pd
 
-from fewest.errors import DataError, FewestError, FewestWarning, ModelError
+from fewest.errors import DataError, FewestError, FewestWarning, ModelError, UsageError
 from fewest.references.file import Saved
 from fewest.results.explanation import Explanation, Status, show, show_score
 
@@ -25,30 +25,15 @@ T = TypeVar("T")
 MOST_CASES = 500
 PREVIEW_SECONDS = 20.0
 OPEN = (Status.BUDGET, Status.ALREADY_NEGATIVE)  # nothing is proved of these
-KINDS = ("AtMost", "Forbidden", "Immutable", "Implies", "Linked", "OneOf", "Only", "Range")
-SPREAD = ("Linked", "Forbidden")  # their names are given one by one
 
 
 @dataclass(frozen=True)
 class Effect:
     """What an edit of the references does to the answers of a run.
 
-    Attributes
-    ----------
-    cases : int
-        Cases that were decided against and answered again.
-    all_cases : int
-        How many of these there are in the run.
-    changed : tuple of int
-        Rows whose answer is another.
-    lost : tuple of int
-        Rows that had an answer, and have none with the edit.
-    gained : tuple of int
-        Rows that had none, and have one.
-    unknown : tuple of int
-        Rows of which nothing can be said: a search was stopped before it ended, or the model accepts the case.
-    floored : bool
-        Whether the run has a floor of credibility, which is left out of what is compared.
+    ``cases`` of ``all_cases`` refused ones were answered again. Rows with another answer are ``changed``, those without
+    one any more ``lost``, those that have one now ``gained``; of ``unknown`` ones nothing can be said: a search stopped
+    early, or the model accepts the case. ``floored``: the run's floor of credibility is left out on both sides.
     """
 
     cases: int
@@ -62,9 +47,9 @@ class Effect:
     def __str__(self) -> str:
         of = f"{self.cases:,} cases" if self.cases == self.all_cases else f"the first {self.cases:,} cases"
         head = "Without the run's floor on both sides: of" if self.floored else "Of"
-        tail = "nothing can be said: the search was stopped, or the model accepts them"
+        tail = "nothing can be said: the search stopped early, or the model accepts them"
         return (
-            f"{head} {of} that were decided against, {len(self.changed):,} would get another explanation; "
+            f"{head} {of} that were refused, {len(self.changed):,} would get another explanation; "
             f"{len(self.lost):,} would become impossible, and {len(self.gained):,} possible."
         ) + (f" Of {len(self.unknown):,} {tail}." if self.unknown else "")
 
@@ -103,14 +88,13 @@ class Live:
     def open(cls, decision: Decision, run: Path, settings: Mapping[str, Any], name: str) -> Live:
         """The explainer a run was made with, from its decision and its own words."""
         from fewest import references
-        from fewest.constraints import Constraints
         from fewest.explainer import Explainer
 
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", FewestWarning)  # the page of the references says it
             known = references.load(run / "references.json", decision, on_positive="allow")
         explainer = Explainer(
-            decision, known, constraints=Constraints(*map(_constraint, settings["constraints"])),
+            decision, known, constraints=_constraints(settings),
             weights=settings["weights"], direction=settings["direction"], n_jobs=1, unseen="allow",
             structure=settings["structure"],
         )  # fmt: skip
@@ -119,7 +103,7 @@ class Live:
         return cls(explainer, name, notes)
 
     def verdict(self, values: Mapping[str, Any]) -> tuple[float, bool, str]:
-        """Score of a case, whether it is decided against, and both in words."""
+        """Score of a case, whether it is refused, and both in words."""
         decision = self.explainer.decision
         try:
             frame = self.explainer.schema.conform(pd.DataFrame([dict(values)]), unseen="allow")
@@ -152,21 +136,9 @@ class Live:
         before: Iterable[Explanation] | None,
         all_cases: int,
     ) -> Effect:
-        """What other references do to cases of the run.
+        """What other references do to refused cases of the run, of which there are ``all_cases`` in all.
 
-        Parameters
-        ----------
-        saved : Saved
-            The other references.
-        cases : (n, columns)
-            Cases that were decided against.
-        rows : (n,) int
-            Their numbers in the run.
-        before : (n,) Explanation, optional
-            What the run answered; None where it had a floor, which is not known here: then the cases are answered
-            without it as they are, too.
-        all_cases : int
-            How many were decided against in all.
+        Where ``before`` is None the run had a floor, which is not known here: the cases are answered as they are, too.
         """
         from fewest import references
 
@@ -202,13 +174,11 @@ def _shape(answer: Explanation) -> frozenset[tuple[str, str]] | None:
     return frozenset((change.feature, show(change.after)) for change in answer.changes)
 
 
-def _constraint(content: Mapping[str, Any]) -> Any:
-    """A constraint from what the run's settings say of it."""
-    from fewest import constraints
+def _constraints(settings: Mapping[str, Any]) -> Any:
+    """The constraints of a run's settings."""
+    from fewest.constraints import Constraints
 
-    kind = str(content["kind"])
-    if kind not in KINDS:
-        raise DataError(f"the run has a constraint of unknown kind, {kind!r}", do="leave out --live")
-    values = {name: value for name, value in content.items() if name != "kind" and value is not None}
-    made = getattr(constraints, kind)
-    return made(*values["names"]) if kind in SPREAD else made(**values)
+    try:
+        return Constraints.from_plain(settings["constraints"])
+    except UsageError as error:
+        raise DataError(f"the run has a constraint of unknown kind: {error.message}", do="leave out --live") from error

@@ -1,4 +1,4 @@
-"""All cases of a run on one page: how many features, which ones, how close, by group, and a list."""
+"""The pages of a whole run: where to begin, and all cases with their figures, groups and a list."""
 
 from __future__ import annotations
 
@@ -7,47 +7,33 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlencode
 
+from fewest.apps.explorer._explored import Explored
 from fewest.apps.explorer._forms import is_row
 from fewest.errors import DataError
+from fewest.reporting.views import SORTS, CaseLine, Filter, PopulationView
 from fewest.results import drawing
 from fewest.results.explanation import Status
-from fewest.runs.views import SORTS, CaseLine, Filter, RunView
+from fewest.runs.run import Run
 from fewest.tables.wording import clip
 
 PAGE = 50
 POINTS = 500
 MOST_CHOICES = 300
+OPEN_ENDS = (Status.UNREACHABLE, Status.NOT_CREDIBLE, Status.BUDGET)
 STATUS_CHOICES = (
-    ("AGAINST", "all decided against"),
-    (Status.EXPLAINED.value, "explained"),
-    (Status.UNREACHABLE.value, "not possible with this reference"),
-    (Status.NOT_CREDIBLE.value, "not credible"),
-    (Status.BUDGET.value, "unfinished (at least so many)"),
-    (Status.ALREADY_NEGATIVE.value, "already accepted"),
+    ("AGAINST", "all refused"),
+    *((status.value, status.words) for status in (Status.EXPLAINED, *OPEN_ENDS, Status.ALREADY_NEGATIVE)),
     ("", "everybody"),
 )
 SORT_WORDS = {
-    "row": "row", "sev": "features changed", "score": "score", "margin": "margin", "closeness": "closeness",
+    "row": "row", "sev": "features changed", "score": "score", "margin": "margin", "closeness": "largest change (SD)",
     "density": "how usual",
 }  # fmt: skip
-STATES = {
-    Status.ALREADY_NEGATIVE.value: "already accepted",
-    Status.UNREACHABLE.value: "not possible with this reference",
-    Status.NOT_CREDIBLE.value: "not credible",
-    Status.BUDGET.value: "unfinished",
-}
-
-OPEN_ENDS = (Status.UNREACHABLE.value, Status.NOT_CREDIBLE.value, Status.BUDGET.value)
 
 
 @dataclass(frozen=True)
 class Choice:
-    """What a visitor asked to see, as the form holds it.
-
-    Attributes
-    ----------
-    status, sev, feature, reference, sort : str
-    """
+    """What a visitor asked to see, as the form holds it."""
 
     status: str = "AGAINST"
     sev: str = ""
@@ -86,7 +72,7 @@ class ListedCase:
     what: str
 
 
-def context(view: RunView, choice: Choice, page: int, by: str) -> dict[str, Any]:
+def context(view: PopulationView, choice: Choice, page: int, by: str) -> dict[str, Any]:
     """What the page shows of a choice."""
     count = view.count(choice.wanted)
     pages = max(1, -(-count // PAGE))
@@ -107,7 +93,7 @@ def context(view: RunView, choice: Choice, page: int, by: str) -> dict[str, Any]
     }
 
 
-def charts(view: RunView) -> dict[str, Any]:
+def charts(view: PopulationView) -> dict[str, Any]:
     """What of the page is the same whatever is chosen on it."""
     return {
         "summary": view.summary,
@@ -120,30 +106,29 @@ def charts(view: RunView) -> dict[str, Any]:
     }
 
 
-def figures(view: RunView) -> list[tuple[str, str]]:
+def figures(view: PopulationView) -> list[tuple[str, str]]:
     """The run in a handful of numbers."""
-    sev = {int(size): int(count) for size, count in view.run.manifest["sev"].items()}
-    mean = f"{sum(size * count for size, count in sev.items()) / view.explained:.2f}" if view.explained else "-"
-    out = [
+    tally = view.tally
+    return [
         ("cases", f"{view.rows:,}"),
-        ("decided against", f"{view.against:,}"),
+        ("refused", f"{view.against:,}"),
         ("explained, re-checked", f"{view.explained:,}"),
-        ("mean features changed", mean),
+        ("mean features changed", f"{tally.mean_sev:.2f}" if view.explained else "-"),
+        *((status.words, f"{tally.count(status):,}") for status in OPEN_ENDS if tally.count(status)),
     ]
-    return out + [(STATES[name], f"{view.counts[name]:,}") for name in OPEN_ENDS if view.counts.get(name)]
 
 
-def not_found(view: RunView, text: str) -> str:
+def not_found(view: PopulationView, text: str) -> str:
     """What is shown for a search for something that is not there."""
     return (
         f"Nothing here is called {clip(text, 100)!r}. Cases are found by their row, from 0 to {view.rows - 1:,}, and "
-        "features by their name. Below are all cases that were decided against."
+        "features by their name. Below are all cases that were refused."
     )
 
 
-def _first_group(view: RunView) -> str:
+def _first_group(view: PopulationView) -> str:
     """The column that is sliced by unless another is chosen: a protected one, a category, or the first."""
-    features = view.run.schema.features
+    features = view.population.schema.features
     for fits in (lambda f: f.protected, lambda f: f.kind in ("category", "boolean"), lambda f: True):
         for feature in features:
             if fits(feature) and len(feature.columns) == 1:
@@ -151,32 +136,57 @@ def _first_group(view: RunView) -> str:
     return features[0].name
 
 
-def _scatter(view: RunView) -> Any:
+def _scatter(view: PopulationView) -> Any:
     points = view.closeness_points(POINTS, link=lambda row: f"/decision/{row}")
-    return drawing.scatter("Close and usual", "How far, and how sure?", *view.axes, points)
+    return drawing.scatter("Distance and margin", "How far, and how sure?", *view.axes, points)
 
 
-def _choices(view: RunView) -> dict[str, list[tuple[str, str]]]:
-    used = [name for name in view.run.manifest["features"] if name in view.titles][:MOST_CHOICES]
+def _choices(view: PopulationView) -> dict[str, list[tuple[str, str]]]:
+    used = [name for name in view.tally.features if name in view.titles][:MOST_CHOICES]
     references = [reference.name for reference in view.references()][:MOST_CHOICES]
     sorts = [
         (mark + name, SORT_WORDS[name] + word) for name in SORTS for mark, word in (("", ""), ("-", ", descending"))
     ]
     return {
         "status_choices": list(STATUS_CHOICES),
-        "sev_choices": [("", "any number"), *((size, size) for size in view.run.manifest["sev"])],
+        "sev_choices": [("", "any number"), *((str(size), str(size)) for size in view.tally.sev)],
         "feature_choices": [("", "any"), *((name, view.titles[name]) for name in used)],
         "reference_choices": [("", "any"), *((name, name) for name in references)],
         "sort_choices": sorts,
     }
 
 
-def _listed(view: RunView, line: CaseLine) -> ListedCase:
+def _listed(view: PopulationView, line: CaseLine) -> ListedCase:
     hidden = {view.titles[name] for name, on in view.protected.items() if on} & set(line.features)
     what = " and ".join(line.features)
     if hidden:
         what = "withheld: uses a protected feature"
-    if line.status != Status.EXPLAINED.value:
-        state = STATES[line.status]
-        what = f"{state}; found so far: {what}" if what and line.status == Status.BUDGET.value else state
+    status = Status(line.status)
+    if status != Status.EXPLAINED:
+        what = f"{status.words}; found so far: {what}" if what and status == Status.BUDGET else status.words
     return ListedCase(line.row, line.score, "-" if line.sev is None else str(line.sev), what)
+
+
+def start(explored: Explored) -> dict[str, Any]:
+    """What the first page shows; there is always one case on it."""
+    view = explored.view
+    example = explored.view_of(explored.first)
+    return {
+        "summary": view.summary,
+        "figures": figures(view),
+        "warnings": view.warnings(),
+        "example": "" if example.protected else example.sentence,
+        "first": explored.first,
+        "hardest": view.survey.hardest[0] if view.survey.hardest else None,
+        "open_ends": [(s.value, s.words, view.tally.count(s)) for s in OPEN_ENDS if view.tally.count(s)],
+        "model": view.model_name,
+        "outcome": explored.run.about.outcome,
+        "reference_count": len(view.references()),
+        "fingerprints": explored.run.origin.fingerprints,
+    }
+
+
+def about(run: Run) -> str:
+    """The run in a few words, for the top of every page."""
+    view = PopulationView(run)
+    return f"{view.title} · {view.model_name} · {view.against:,} of {view.rows:,} refused"

@@ -3,23 +3,28 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from starlette.requests import Request
+from starlette.responses import RedirectResponse, Response
+from starlette.routing import Route
 
 from fewest.apps.explorer import _history as history
-from fewest.apps.explorer._fields import fields, read_form
-from fewest.apps.explorer._forms import NotThereError
+from fewest.apps.explorer._explored import Explored
+from fewest.apps.explorer._forms import NotThereError, fields, read_body, read_form
 from fewest.apps.explorer._history import Version
 from fewest.apps.explorer._live import Effect, Live
-from fewest.errors import DataError, UsageError
+from fewest.errors import DataError, FewestError, UsageError
 from fewest.references.audit import audit
 from fewest.references.file import Saved
-from fewest.reporting._audit import facts, lines, summary_sentence
+from fewest.reporting.audit_page import facts, lines, summary_sentence
 
+QUESTION = "Who are cases compared with, and who approved it?"
+SAID = {"saved": "Saved as a new version.", "signed": "Signed, as a new version.", "restored": "Back to that version."}
 MOST_ROWS = 12
 
 
@@ -69,7 +74,7 @@ class Chosen:
     def edited(self, typed: Mapping[str, str], live: Live | None) -> Saved:
         """The references with what was typed; refused where nobody can have such values, or nothing changes.
 
-        A reference that the model decides against is refused as well, where the model can be asked.
+        A reference that the model refuses is not taken either, where the model can be asked.
         """
         if self.saved.schema is None:
             raise UsageError("these references do not say what their features are", do="save them again")
@@ -103,7 +108,7 @@ def context(
         "name": chosen.name,
         "references": [_reference(line) for line in records],
         "facts": facts(record),
-        "lines": lines(found, chosen.name, record["twin_of"]),
+        "lines": lines(found, chosen.name, record["flexible_of"]),
         "fields": fields(schema, chosen.values, typed),
         "typed": bool(typed),
         "problem": problem,
@@ -135,7 +140,7 @@ def _history(known: Sequence[Version]) -> list[tuple[Version, list[tuple[str, st
 
 
 def _reference(row: Mapping[Any, Any]) -> Reference:
-    verdict = {True: "accepted", False: "decided against"}.get(row["accepted"], "not known")
+    verdict = {True: "accepted", False: "refused"}.get(row["accepted"], "not known")
     return Reference(
         row["name"],
         "not known" if row["people"] < 0 else f"{row['people']:,}",
@@ -151,3 +156,65 @@ def _whole(text: str | None, what: str) -> int | None:
     if not text.isdecimal() or len(text) > 6:
         raise DataError(f"{what} {text[:20]!r} is not a number", do="choose one from the list")
     return int(text)
+
+
+def reference_routes(explored: Explored) -> list[Route]:
+    """The pages of the references; the only ones that write: new versions, beside what the run used."""
+    run = explored.run.path
+
+    def page(chosen: Chosen, status: int = 200, said: str = "", **more: Any) -> Response:
+        notices = [SAID[said]] if said in SAID else []
+        return explored.site.page(
+            "references.html.j2", "References", "References", QUESTION, notices=notices, status=status,
+            **context(chosen, **more),
+        )  # fmt: skip
+
+    def chosen_of(query: Mapping[str, str]) -> Chosen:
+        return Chosen.of(run, query.get("version"), query.get("number"))
+
+    def done(version: history.Version, number: int, said: str) -> Response:
+        return RedirectResponse(f"/references?version={version.number}&number={number}&said={said}", 303)
+
+    async def apart(work: Callable[..., Any], *given: Any) -> Any:
+        return await explored.live.apart(work, *given) if explored.live is not None else work(*given)
+
+    async def references(request: Request) -> Response:
+        return page(chosen_of(request.query_params), said=request.query_params.get("said", ""))
+
+    async def preview(request: Request) -> Response:
+        form = await read_body(request)
+        chosen = chosen_of(form)
+        try:
+            after = await apart(chosen.edited, form, explored.live)
+            effect = await apart(explored.effect, after)
+        except FewestError as error:
+            return page(chosen, 400, typed=form, problem=f"{error.message}: {error.do}")
+        changed = history.changes(chosen.saved, after)
+        return page(chosen, typed=form, preview=str(effect), rows=effect_rows(effect), changes=changed)
+
+    async def save(request: Request) -> Response:
+        form = await read_body(request)
+        chosen = chosen_of(form)
+        try:
+            after = await apart(chosen.edited, form, explored.live)
+        except FewestError as error:
+            return page(chosen, 400, typed=form, problem=f"{error.message}: {error.do}")
+        return done(history.add(run, after), chosen.number, "saved")
+
+    async def sign(request: Request) -> Response:
+        form = await read_body(request)
+        chosen = chosen_of(form)
+        signed = chosen.saved.sign(form.get("by", "")[:100], form.get("note", "")[:300], chosen.name)
+        return done(history.add(run, signed), chosen.number, "signed")
+
+    async def restore(request: Request) -> Response:
+        old = chosen_of(await read_body(request))
+        return done(history.add(run, old.saved), 0, "restored")
+
+    return [
+        Route("/references", references),
+        Route("/references/preview", preview, methods=["POST"]),
+        Route("/references/save", save, methods=["POST"]),
+        Route("/references/sign", sign, methods=["POST"]),
+        Route("/references/restore", restore, methods=["POST"]),
+    ]

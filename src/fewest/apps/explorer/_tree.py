@@ -15,8 +15,8 @@ from fewest.errors import DataError, FewestError
 from fewest.models.trees import Tree
 from fewest.models.trees.file import from_dict
 from fewest.reporting import tree_svg, tree_text
-from fewest.reporting._tree import STYLE
-from fewest.reporting._tree_paths import changed, one_row, path_of
+from fewest.reporting.tree_drawing import STYLE
+from fewest.reporting.tree_paths import changed, one_row, path_of
 from fewest.results.explanation import Explanation
 from fewest.runs.run import Run
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, create_model
 
-from fewest.apps.serving.settings import ServiceSettings
+from fewest.results.record import STATUS_NAMES, fields_in
 
 
 class Document(BaseModel):
@@ -47,33 +47,33 @@ class ChangeBody(Document):
     after: Any = Field(alias="to")
 
 
-class ProofBody(Document):
-    """What is known of an answer, and how."""
-
-    minimal: bool = Field(description="Whether nothing smaller is proved to turn the decision.")
-    verified: bool = Field(description="Whether the model, called on the values shown, was seen to turn.")
-    strategy: str
-    nodes: int
+TYPES: dict[str, Any] = {
+    "whole": int, "number": float | None, "truth": bool, "word": str, "text": str, "changes": list[ChangeBody],
+    "sets": list[list[ChangeBody]],
+}  # fmt: skip
 
 
-class ExplanationDocument(Document):
-    """The fewest features that turn the decision on a case."""
+def _explanation_document() -> type[Document]:
+    """The document of one explanation, from the record: a dot in the name of a field leads into an object."""
+    inner: dict[str, dict[str, Any]] = {}
+    outer: dict[str, Any] = {}
+    for field in fields_in("http"):
+        inside, _, name = (field.http or field.name).rpartition(".")
+        kind = TYPES[field.kind] | None if field.optional else TYPES[field.kind]
+        extra: Any = {"enum": list(STATUS_NAMES)} if name == "status" else None
+        described = (kind, Field(description=field.meaning, json_schema_extra=extra))
+        if inside:
+            outer.setdefault(inside, None)  # keeps the order of the record
+            inner.setdefault(inside, {})[name] = described
+        else:
+            outer[name] = described
+    for inside, members in inner.items():
+        outer[inside] = (create_model(f"{inside.title()}Body", __base__=Document, **members), ...)
+    doc = "The fewest features that change the outcome of a case."
+    return create_model("ExplanationDocument", __base__=Document, __doc__=doc, **outer)
 
-    status: str = Field(
-        json_schema_extra={"enum": ["EXPLAINED", "ALREADY_NEGATIVE", "UNREACHABLE", "NOT_CREDIBLE", "BUDGET"]}
-    )
-    sev: int | None = Field(description="Number of features changed; null unless EXPLAINED.")
-    sentence: str
-    changes: list[ChangeBody]
-    score: float | None
-    score_after: float | None
-    lower_bound: float | None = Field(
-        description="Nothing with fewer features (or of less cost) turns the decision; null where nothing at all does."
-    )
-    proof: ProofBody
-    reference: str | None
-    alternatives: list[list[ChangeBody]]
-    all_listed: bool
+
+ExplanationDocument = _explanation_document()
 
 
 class Predictions(Document):
@@ -82,11 +82,13 @@ class Predictions(Document):
     predictions: list[Prediction]
 
 
-class ExplanationsDocument(Document):
-    """Answer of :explain."""
-
-    predictions: list[Prediction]
-    explanations: list[ExplanationDocument]
+ExplanationsDocument = create_model(
+    "ExplanationsDocument",
+    __base__=Document,
+    __doc__="Answer of :explain.",
+    predictions=(list[Prediction], ...),
+    explanations=(list[ExplanationDocument], ...),  # type: ignore[valid-type]
+)
 
 
 class FeatureDocument(Document):
@@ -136,35 +138,3 @@ class Health(Document):
 
     status: str
     models: dict[str, WorkerState]
-
-
-def request_schema(instance: dict[str, Any], settings: ServiceSettings) -> dict[str, Any]:
-    """What a request of a model must be, as JSON Schema.
-
-    Examples
-    --------
-    >>> request_schema({"type": "object"}, Settings())["required"]
-    ['instances']
-    """
-    return {
-        "type": "object",
-        "properties": {
-            "instances": {"type": "array", "items": instance, "minItems": 1, "maxItems": settings.max_instances},
-            "parameters": {
-                "type": "object",
-                "properties": {
-                    "alternatives": {
-                        "type": "integer", "minimum": 0, "maximum": settings.max_alternatives, "default": 0,
-                        "description": "List up to so many smallest sets per case.",
-                    },
-                    "time_limit": {
-                        "type": "number", "exclusiveMinimum": 0, "maximum": settings.time_limit,
-                        "description": "Seconds; cases that are not done by then end as BUDGET.",
-                    },
-                },
-                "additionalProperties": False,
-            },
-        },
-        "required": ["instances"],
-        "additionalProperties": False,
-    }  # fmt: skip

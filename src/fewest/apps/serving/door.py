@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import asyncio
-import json
-import math
 import re
 import time
 import uuid
-from collections.abc import Awaitable, Callable, MutableMapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping, MutableMapping
 from contextlib import suppress
 from typing import Any
 
-from fewest.apps.serving.keys import Keys
+from prometheus_client import CollectorRegistry, Counter, Histogram, Metric, generate_latest
+from prometheus_client.core import GaugeMetricFamily
+from prometheus_client.registry import Collector
+
+from fewest.apps.serving.access import Buckets, Keys
 from fewest.apps.serving.logs import Log
-from fewest.apps.serving.metrics import Metrics
-from fewest.apps.serving.rate import Buckets
+from fewest.apps.serving.pool import WorkerPool
 from fewest.apps.serving.refusals import RefusedError
 from fewest.apps.serving.settings import LOOPBACK
 
@@ -27,24 +28,46 @@ App = Callable[[Scope, Receive, Send], Awaitable[None]]
 OPEN = "/healthz"
 DRAINED, DRAINING = 4_000_000, 1.0  # bytes and seconds
 GOOD_ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
+BOUNDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
 HEADERS = ((b"cache-control", b"no-store"), (b"x-content-type-options", b"nosniff"))
 
 
-def error_response(refusal: RefusedError, request_id: str) -> tuple[int, dict[str, str], bytes]:
-    """Status, headers and body that tell a client of a refusal.
+class Metrics(Collector):
+    """Counts and times for Prometheus in a registry of their own; those of the workers are read when asked for."""
 
-    Examples
-    --------
-    >>> refused = RefusedError(429, "slow down", "key", "rate", "wait", retry_after=0.2)
-    >>> status, headers, body = error_response(refused, "a1")
-    >>> status, headers["retry-after"], json.loads(body)["error"]["request_id"]
-    (429, '1', 'a1')
-    """
-    headers = {name.lower(): value for name, value in refusal.headers.items()}
-    if refusal.retry_after is not None:
-        headers["retry-after"] = str(max(1, math.ceil(refusal.retry_after)))
-    body = json.dumps({"error": {**refusal.content(), "request_id": request_id}}).encode()
-    return refusal.status, {"content-type": "application/json", **headers}, body
+    def __init__(self, pools: Mapping[str, WorkerPool]) -> None:
+        self.pools = pools
+        self.registry = CollectorRegistry()
+        make: dict[str, Any] = {"registry": self.registry}
+        self.requests = Counter("fewest_requests", "Requests.", ("method", "path", "status"), **make)
+        self.answers = Counter("fewest_answers", "Cases answered.", ("model", "status"), **make)
+        make["buckets"] = BOUNDS
+        self.request_seconds = Histogram("fewest_request_seconds", "Time of a request.", ("path",), **make)
+        self.wait_seconds = Histogram("fewest_wait_seconds", "Time a request waited for a worker.", ("model",), **make)
+
+    def collect(self) -> Iterator[Metric]:
+        """Everything but the times at which counting began."""
+        for metric in self.registry.collect():
+            metric.samples = [sample for sample in metric.samples if not sample.name.endswith("_created")]
+            yield metric
+        for name, what, part in (
+            ("fewest_workers_ready", "Workers that hold the model.", "ready"),
+            ("fewest_workers_busy", "Workers that are answering.", "busy"),
+            ("fewest_requests_inside", "Requests that wait or are answered.", "inside"),
+        ):
+            gauge = GaugeMetricFamily(name, what, labels=["model"])
+            for model, pool in self.pools.items():
+                gauge.add_metric([model], getattr(pool, part))
+            yield gauge
+        lost = GaugeMetricFamily("fewest_workers_lost", "Workers that were lost.", labels=["model", "why"])
+        for model, pool in self.pools.items():
+            for why, count in pool.lost.items():
+                lost.add_metric([model, why], count)
+        yield lost
+
+    def text(self) -> bytes:
+        """The text that Prometheus reads."""
+        return generate_latest(self)
 
 
 class Counted:
@@ -74,17 +97,7 @@ class Counted:
 
 
 class Door:
-    """Wraps the application.
-
-    Parameters
-    ----------
-    app : ASGI application
-    keys : Keys, optional
-        Who may ask; without, everybody on this machine.
-    buckets : Buckets
-    metrics : Metrics
-    log : Log
-    """
+    """Wraps the application; without keys everybody on this machine may ask."""
 
     def __init__(self, app: App, keys: Keys | None, buckets: Buckets, metrics: Metrics, log: Log) -> None:
         self.app = app
@@ -122,7 +135,7 @@ class Door:
             self._let_in(scope["path"], headers, notes)
             await self.app(scope, body, send_marked)
         except RefusedError as refusal:
-            await respond(send_marked, *error_response(refusal, request_id))
+            await _respond(send_marked, *refusal.response(request_id))
         except Exception as error:
             # The application has answered already; what went wrong is for the operator.
             notes["failure"] = type(error).__name__
@@ -168,12 +181,12 @@ class Door:
         # The path as declared, not as sent: what strangers write belongs neither into logs nor into labels.
         path = getattr(scope.get("route"), "path", "other")
         method = scope["method"] if scope["method"] in ("GET", "POST") else "other"
-        self.metrics.count("fewest_requests_total", method=method, path=path, status=str(status))
-        self.metrics.observe("fewest_request_seconds", seconds, path=path)
+        self.metrics.requests.labels(method, path, status).inc()
+        self.metrics.request_seconds.labels(path).observe(seconds)
         self.log("request", **notes, method=method, path=path, status=status, seconds=round(seconds, 6))
 
 
-async def respond(send: Send, status: int, headers: dict[str, str], body: bytes) -> None:
+async def _respond(send: Send, status: int, headers: dict[str, str], body: bytes) -> None:
     """Send a whole response."""
     pairs = [(name.encode("latin-1"), value.encode("latin-1")) for name, value in headers.items()]
     pairs.append((b"content-length", str(len(body)).encode()))

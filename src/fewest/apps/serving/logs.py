@@ -10,21 +10,7 @@ from typing import Any, TextIO
 
 
 class Log:
-    """Writes events.
-
-    Parameters
-    ----------
-    stream : text file, optional
-        Default: stderr, as it is when the event is written.
-
-    Examples
-    --------
-    >>> import io
-    >>> lines = io.StringIO()
-    >>> Log(lines)("listening", port=8000)
-    >>> json.loads(lines.getvalue())["port"]
-    8000
-    """
+    """Writes events to a stream; default: stderr, as it is when the event is written."""
 
     def __init__(self, stream: TextIO | None = None) -> None:
         self.stream = stream

@@ -8,23 +8,119 @@ answer of its neighbours (a crash, a hang, all the time used up) is found out by
 from __future__ import annotations
 
 import asyncio
+import json
+import os
+import signal
+import sys
 import time
+from asyncio.subprocess import DEVNULL, PIPE, Process
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from fewest.apps.serving.process import Worker, WorkerLostError
+from fewest.apps.serving import wire
 from fewest.apps.serving.refusals import RefusedError
 from fewest.apps.serving.settings import ServiceSettings
-from fewest.apps.serving.wire import Reply
 from fewest.errors import ModelError
 
 TOGETHER = 64
 TOGETHER_BYTES = 200_000
 FIRST_PAUSE, LONGEST_PAUSE = 0.1, 30.0
-ADVICE = "send fewer instances; if it comes again, tell the operator"
+ADVICE = "send fewer instances; if it comes again, ask the operator"
+ONE_CORE = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS"), "1")
+
+
+class WorkerLostError(Exception):
+    """A worker did not answer: it ended, or it took too long (``hung``) and was stopped."""
+
+    def __init__(self, why: str, hung: bool = False) -> None:
+        super().__init__(why)
+        self.hung = hung
+
+
+class Worker:
+    """A process that holds a model, and what this model takes and says."""
+
+    def __init__(self, process: Process, model: dict[str, Any]) -> None:
+        self.process = process
+        self.model = model
+
+    @classmethod
+    async def start(cls, path: Path, settings: ServiceSettings) -> Worker:
+        """Start a process and wait until its model is ready; `ModelError` if it never is."""
+        process = await asyncio.create_subprocess_exec(
+            sys.executable, "-P", "-m", "fewest.apps.serving.worker",
+            stdin=PIPE, stdout=PIPE, stderr=DEVNULL, start_new_session=True, env={**os.environ, **ONE_CORE},
+        )  # fmt: skip
+        try:
+            async with asyncio.timeout(settings.start_limit):
+                said = await _begin(process, path, settings)
+        except BaseException as error:
+            gone = isinstance(error, asyncio.IncompleteReadError | ConnectionError)
+            await _end(process, patience=2.0 if gone else 0.0)
+            if isinstance(error, TimeoutError):
+                what = f"{path.name} was not loaded within {settings.start_limit:g} seconds"
+                raise ModelError(what, do="look at the model: can it be loaded at all?") from None
+            if gone:
+                what = f"the process that loads {path.name} ended: {_how_it_ended(process)}"
+                raise ModelError(what, do="raise --memory, or save the explainer again") from None
+            raise
+        if not said["ready"]:
+            await _end(process)
+            raise ModelError(f"{path.name}: {said['message']}", do=said["do"])
+        return cls(process, said["model"])
+
+    async def ask(self, verbs: list[str], bodies: list[bytes], seconds: float) -> list[wire.Reply]:
+        """Answers to requests, or `WorkerLostError`; a worker that was lost or left in the middle is of no more use."""
+        assert self.process.stdin is not None
+        assert self.process.stdout is not None
+        try:
+            async with asyncio.timeout(seconds):
+                self.process.stdin.write(wire.json_frame({"verbs": verbs}))
+                self.process.stdin.writelines([wire.frame(body) for body in bodies])
+                await self.process.stdin.drain()
+                return [await _reply(self.process.stdout) for _ in bodies]
+        except TimeoutError:
+            raise WorkerLostError(f"it took more than {seconds:g} seconds", hung=True) from None
+        except (asyncio.IncompleteReadError, ConnectionError, ValueError, TypeError):
+            await _end(self.process, patience=2.0)
+            raise WorkerLostError(_how_it_ended(self.process)) from None
+
+
+async def _begin(process: Process, path: Path, settings: ServiceSettings) -> Any:
+    assert process.stdin is not None
+    assert process.stdout is not None
+    names = ("loader", "memory", "start_limit", "max_instances", "max_alternatives", "time_limit", "hard_limit")
+    process.stdin.write(wire.json_frame({"path": str(path), **{name: getattr(settings, name) for name in names}}))
+    await process.stdin.drain()
+    return json.loads(await wire.receive(process.stdout))
+
+
+async def _reply(stream: asyncio.StreamReader) -> wire.Reply:
+    return wire.Reply(dict(json.loads(await wire.receive(stream))), await wire.receive(stream))
+
+
+async def _end(process: Process, patience: float = 0.0) -> None:
+    """Kill a process with its whole group, and collect it; one that is ending already gets the time to show how."""
+    if patience:
+        with suppress(TimeoutError):
+            await asyncio.wait_for(process.wait(), patience)
+    if process.returncode is None:
+        with suppress(ProcessLookupError, PermissionError):
+            os.killpg(process.pid, signal.SIGKILL)
+        await process.wait()
+
+
+def _how_it_ended(process: Process) -> str:
+    """An exit code in words."""
+    code = process.returncode
+    if code == wire.OUT_OF_MEMORY:
+        return "out of memory"
+    if code is not None and code < 0:
+        return f"it was ended by {signal.Signals(-code).name}"
+    return f"it ended with code {code}"
 
 
 @dataclass(eq=False)
@@ -33,7 +129,7 @@ class Job:
 
     verb: str
     body: bytes
-    reply: asyncio.Future[Reply]
+    reply: asyncio.Future[wire.Reply]
     since: float = field(default_factory=time.monotonic)
     waited: float = 0.0
 
@@ -42,24 +138,14 @@ class Job:
         if not self.reply.done():
             self.reply.set_exception(refusal)
 
-    def end(self, reply: Reply) -> None:
+    def end(self, reply: wire.Reply) -> None:
         """End it with an answer."""
         if not self.reply.done():
             self.reply.set_result(reply)
 
 
 class WorkerPool:
-    """The workers of one model.
-
-    Parameters
-    ----------
-    name : str
-    path : Path
-        File of the explainer.
-    settings : Settings
-    log : callable
-        Takes an event's name and its fields.
-    """
+    """The workers of one model, which is in a file; the log takes an event's name and its fields."""
 
     def __init__(self, name: str, path: Path, settings: ServiceSettings, log: Callable[..., None]) -> None:
         self.name = name
@@ -67,6 +153,7 @@ class WorkerPool:
         self.settings = settings
         self.log = log
         self.model: dict[str, Any] = {}
+        self.request_schema: dict[str, Any] = {}
         self.lost: dict[str, int] = {"ended": 0, "hung": 0}
         self.inside = 0
         self.busy = 0
@@ -79,18 +166,14 @@ class WorkerPool:
         """Workers that hold the model now."""
         return len(self._workers)
 
-    @property
-    def pids(self) -> list[int]:
-        """Process ids of the workers."""
-        return [worker.process.pid for worker in self._workers.values()]
-
     async def start(self) -> None:
         """Start all workers; `ModelError` if the model cannot be loaded."""
         # The first one compiles what the others then find compiled.
         for slots in ((0,), range(1, self.settings.workers)):
             workers = await asyncio.gather(*(Worker.start(self.path, self.settings) for _ in slots))
             self._workers.update(zip(slots, workers, strict=True))
-        self.model = self._workers[0].model
+        self.model = dict(self._workers[0].model)
+        self.request_schema = self.model.pop("request")
         self._tasks = [asyncio.create_task(self._keep(slot)) for slot in self._workers]
         self.log("model ready", model=self.name, workers=self.ready, notes=self.model.get("notes", []))
 
@@ -100,7 +183,7 @@ class WorkerPool:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
         for worker in self._workers.values():
-            await worker.stop()
+            await _end(worker.process)
         self._workers.clear()
 
     @contextmanager
@@ -117,7 +200,7 @@ class WorkerPool:
         finally:
             self.inside -= 1
 
-    async def ask(self, verb: str, body: bytes) -> tuple[Reply, float]:
+    async def ask(self, verb: str, body: bytes) -> tuple[wire.Reply, float]:
         """The answer to a request, and the seconds it waited for a worker."""
         loop = asyncio.get_running_loop()
         job = Job(verb, body, loop.create_future())
@@ -150,7 +233,7 @@ class WorkerPool:
             except WorkerLostError as lost:
                 del self._workers[slot]
                 again += self._explain_loss(lost, jobs)
-                await worker.stop()
+                await _end(worker.process)
             finally:
                 self.busy -= 1
 
@@ -179,7 +262,7 @@ class WorkerPool:
         return again
 
     def _explain_loss(self, lost: WorkerLostError, jobs: list[Job]) -> list[Job]:
-        """Tell the one whose request it was; of several nobody knows, so each is asked again."""
+        """Refuse the request that did it; of several nobody knows which, so each is asked again."""
         self.lost["hung" if lost.hung else "ended"] += 1
         self.log("worker lost", model=self.name, why=str(lost), requests=len(jobs))
         if len(jobs) > 1:

@@ -10,7 +10,7 @@ import socket
 from collections.abc import Sequence
 from pathlib import Path
 
-from fewest.apps.serving.keys import Keys, read_keys
+from fewest.apps.serving.access import Keys, read_keys
 from fewest.apps.serving.logs import Forward, Log
 from fewest.apps.serving.settings import ServiceSettings
 from fewest.errors import MissingExtraError, UsageError
@@ -26,13 +26,13 @@ def serve(models: Sequence[Path], settings: ServiceSettings, log: Log | None = N
     ----------
     models : sequence of Path
         Files written by ``Explainer.save``; each is served under the stem of its name.
-    settings : Settings
+    settings : ServiceSettings
     log : Log, optional
         Default: JSON lines on stderr.
 
     Examples
     --------
-    >>> serve([Path("a/x.fewest"), Path("b/x.fewest")], Settings())
+    >>> serve([Path("a/x.fewest"), Path("b/x.fewest")], ServiceSettings())
     Traceback (most recent call last):
     ...
     fewest.errors.UsageError: two models are called "x"
@@ -41,9 +41,11 @@ def serve(models: Sequence[Path], settings: ServiceSettings, log: Log | None = N
     named = names_of(models)
     try:
         import fastapi  # noqa: F401
+        import prometheus_client  # noqa: F401
         import uvicorn  # noqa: F401
     except ImportError as error:
-        raise MissingExtraError("fewest serve needs fastapi and uvicorn", do='pip install "fewest[serve]"') from error
+        what = "fewest serve needs fastapi, prometheus_client and uvicorn"
+        raise MissingExtraError(what, do='pip install "fewest[serve]"') from error
     keys = read_keys(settings.keys) if settings.keys is not None else None
     with _bound(settings) as listener:
         asyncio.run(_run(named, settings, keys, listener, log or Log()))
@@ -51,13 +53,7 @@ def serve(models: Sequence[Path], settings: ServiceSettings, log: Log | None = N
 
 
 def names_of(models: Sequence[Path]) -> dict[str, Path]:
-    """The name each model is served under.
-
-    Examples
-    --------
-    >>> list(names_of([Path("credit.fewest"), Path("old/fraud.fewest")]))
-    ['credit', 'fraud']
-    """
+    """The name each model is served under."""
     named: dict[str, Path] = {}
     for path in models:
         name = path.stem

@@ -44,7 +44,7 @@ class ServiceSettings:
 
     Examples
     --------
-    >>> Settings(workers=2).time_limit
+    >>> ServiceSettings(workers=2).time_limit
     10.0
     """
 
@@ -67,10 +67,10 @@ class ServiceSettings:
     loader: str = LOADER
 
     def __post_init__(self) -> None:
-        may_be_nought = ("port", "rate", "max_alternatives")
+        may_be_zero = ("port", "rate", "max_alternatives")
         for part in fields(self):
             value = getattr(self, part.name)
-            if isinstance(value, int | float) and not (value > 0 or (value == 0 and part.name in may_be_nought)):
+            if isinstance(value, int | float) and not (value > 0 or (value == 0 and part.name in may_be_zero)):
                 raise UsageError(f"{part.name} is {value}", do="use a positive number")
         if self.keys is None and self.host not in LOOPBACK:
             raise UsageError(

@@ -9,17 +9,13 @@ from typing import IO, Any, NamedTuple
 
 LENGTH = struct.Struct(">I")
 LARGEST = 256_000_000
+OUT_OF_MEMORY = 12  # exit code of a worker that ran out of it
 
 
 class Reply(NamedTuple):
-    """What a worker says to one request: a small head for the server, and the body for the client.
+    """What a worker says to one request: a small head for the server, and the body (JSON) for the client.
 
-    Attributes
-    ----------
-    head : dict
-        ``status`` with figures for logs and metrics, or ``again`` where the request should be asked alone.
-    body : bytes
-        JSON text.
+    The head holds ``status`` with figures for logs and metrics, or ``again`` where the request should be asked alone.
     """
 
     head: dict[str, Any]
@@ -27,13 +23,7 @@ class Reply(NamedTuple):
 
 
 def frame(content: bytes) -> bytes:
-    """Bytes with their length before them.
-
-    Examples
-    --------
-    >>> frame(b"abc")
-    b'\\x00\\x00\\x00\\x03abc'
-    """
+    """Bytes with their length before them."""
     return LENGTH.pack(len(content)) + content
 
 
@@ -43,14 +33,7 @@ def json_frame(content: dict[str, Any]) -> bytes:
 
 
 def read(stream: IO[bytes]) -> bytes:
-    """The next frame; EOFError when the other side has gone.
-
-    Examples
-    --------
-    >>> import io
-    >>> read(io.BytesIO(frame(b"abc")))
-    b'abc'
-    """
+    """The next frame; EOFError when the other side has gone."""
     (length,) = LENGTH.unpack(_exactly(stream, LENGTH.size))
     return _exactly(stream, length)
 

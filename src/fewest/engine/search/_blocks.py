@@ -1,4 +1,7 @@
-"""Entries of the compiled searches: each answers a block of cubes. Costs have their own, compiled only when needed."""
+"""Entries of the compiled searches: each answers a block of cubes. Costs have their own, compiled only when needed.
+
+``floor`` is a `CompiledFloor`, or None: then the code for it is not compiled at all.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +10,7 @@ import math
 import numpy as np
 
 from fewest.engine.compiled import entry
+from fewest.engine.search import _work as w
 from fewest.engine.search._branch import load_root
 from fewest.engine.search._cube import (
     ALL,
@@ -17,13 +21,10 @@ from fewest.engine.search._cube import (
     polynomial,
     search_costs,
     search_sizes,
+    small_dense_sets,
     small_sets,
 )
 from fewest.engine.search._reduce import score_of, singles
-from fewest.engine.search._work import (
-    NODES,
-    STATE,
-)
 
 _FREE = 2
 _EASY, _HARD = 1 << 16, 1 << 22  # so many monomials before merging are expanded without truncation, first and last
@@ -33,7 +34,7 @@ _EASY, _HARD = 1 << 16, 1 << 22  # so many monomials before merging are expanded
 def tree_changes(first, last, trees, cubes, work, changes, constants, bends):  # type: ignore[no-untyped-def]
     """Signed score of each start, and what each unit adds to it when flipped alone."""
     for u in range(cubes.movable.shape[1]):
-        work.ids[STATE, u] = _FREE
+        work.ids[w.STATE, u] = _FREE
     for i in range(first, last):
         x, r = cubes.start[i], cubes.goal[cubes.goal_of[i]]
         raw = singles(trees, x, r, cubes.movable[i], cubes.sign, work, changes[i], bends[i])
@@ -48,79 +49,88 @@ def small_block(first, last, changes, constants, cubes, work, out):  # type: ign
         if plain and constants[i] >= cubes.tolerance and cubes.limit[i] >= 2.0:
             out.todo[i] = not best_single(i, constants[i], changes[i], cubes, out)
         else:
-            loose = begin_cube(i, changes, cubes, work)
+            loose = begin_cube(i, changes, cubes, work, None)
             out.todo[i] = not small_sets(i, first, constants[i], loose, cubes, work, out)
 
 
 @entry
-def tree_sizes(first, last, changes, constants, bends, trees, cubes, leaves, work, out):  # type: ignore[no-untyped-def]
+def tree_sizes(  # type: ignore[no-untyped-def]
+    first, last, changes, constants, bends, trees, cubes, leaves, work, out, floor
+):
     """Least number of flips, from two on: take in more of the polynomial until the cube is answered."""
     for i in range(first, last):
         if not out.todo[i]:
             continue
-        loose = begin_cube(i, changes, cubes, work)
+        loose = begin_cube(i, changes, cubes, work, floor)
         most_wanted = math.floor(min(cubes.limit[i] + 1e-9, 1e9))
         k, answered = np.int64(2), False
+        if floor is not None:
+            answered = small_dense_sets(i, first, constants[i], loose, cubes, work, out, floor)
         for stage in range(0 if cubes.small_trees else 1, 4):
             degree = ALL
             if stage == 1 or stage == 2:
                 degree = 3 if stage == 1 else 6
-            if degree < k:
+            if answered or degree < k:
                 continue
             cap = _EASY if stage == 0 else _HARD
             m, complete = polynomial(i, trees, cubes, degree, cap, constants[i], loose, bends[i], leaves, work)
             if m >= 0:
                 last_size = min(most_wanted, degree)
-                answered, k = search_sizes(i, first, m, k, last_size, complete, cubes, work, out)
-            if answered:
-                break
+                answered, k = search_sizes(i, first, m, k, last_size, complete, cubes, work, out, floor)
         if not answered:
             out.lower[i] = k
             out.retry[i] = True
-        out.nodes[i] = work.tally[NODES]
+        out.nodes[i] = work.tally[w.NODES]
 
 
 @entry
 def tree_costs(  # type: ignore[no-untyped-def]
-    first, last, changes, constants, bends, ceiling, trees, cubes, leaves, work, out
+    first, last, changes, constants, bends, ceiling, trees, cubes, leaves, work, out, floor
 ):
     """Least cost, by a polynomial that reaches as far as any set that costs at most ``ceiling`` (n,)."""
     for i in range(first, last):
         if not out.todo[i]:
             continue
-        loose = begin_cube(i, changes, cubes, work)
+        loose = begin_cube(i, changes, cubes, work, floor)
+        if floor is not None:
+            small_dense_sets(i, first, constants[i], loose, cubes, work, out, floor)
         degree = cheap_degree(i, cubes, ceiling[i])
         m, complete = polynomial(i, trees, cubes, degree, _HARD, constants[i], loose, bends[i], leaves, work)
         if m >= 0:
-            search_costs(i, first, m, ceiling[i], complete, loose, cubes, work, out)
+            search_costs(i, first, m, ceiling[i], complete, loose, cubes, work, out, floor)
         else:
             out.retry[i] = True
-        out.nodes[i] = work.tally[NODES]
+        out.nodes[i] = work.tally[w.NODES]
 
 
 @entry
-def additive_sizes(first, last, changes, constants, cubes, work, out):  # type: ignore[no-untyped-def]
+def additive_sizes(first, last, changes, constants, cubes, work, out, floor):  # type: ignore[no-untyped-def]
     """Least number of flips, from two on, of a polynomial of degree one."""
     for i in range(first, last):
         if out.todo[i]:
-            loose = begin_cube(i, changes, cubes, work)
-            m = localise(i, cubes, loose, work)
-            load_root(work, m, constants[i], loose)
-            most_wanted = math.floor(min(cubes.limit[i] + 1e-9, 1e9))
-            search_sizes(i, first, m, np.int64(2), most_wanted, np.bool_(True), cubes, work, out)
-            out.nodes[i] = work.tally[NODES]
+            loose, answered = begin_cube(i, changes, cubes, work, floor), False
+            if floor is not None:
+                answered = small_dense_sets(i, first, constants[i], loose, cubes, work, out, floor)
+            if not answered:
+                m = localise(i, cubes, loose, work)
+                load_root(work, m, constants[i], loose)
+                most_wanted = math.floor(min(cubes.limit[i] + 1e-9, 1e9))
+                search_sizes(i, first, m, np.int64(2), most_wanted, np.bool_(True), cubes, work, out, floor)
+            out.nodes[i] = work.tally[w.NODES]
 
 
 @entry
-def additive_costs(first, last, changes, constants, cubes, work, out):  # type: ignore[no-untyped-def]
+def additive_costs(first, last, changes, constants, cubes, work, out, floor):  # type: ignore[no-untyped-def]
     """Least cost of a polynomial of degree one."""
     for i in range(first, last):
         if out.todo[i]:
-            loose = begin_cube(i, changes, cubes, work)
+            loose = begin_cube(i, changes, cubes, work, floor)
+            if floor is not None:
+                small_dense_sets(i, first, constants[i], loose, cubes, work, out, floor)
             m = localise(i, cubes, loose, work)
             load_root(work, m, constants[i], loose)
-            search_costs(i, first, m, cubes.limit[i], np.bool_(True), loose, cubes, work, out)
-            out.nodes[i] = work.tally[NODES]
+            search_costs(i, first, m, cubes.limit[i], np.bool_(True), loose, cubes, work, out, floor)
+            out.nodes[i] = work.tally[w.NODES]
 
 
 @entry

@@ -10,11 +10,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
 from fewest.engine.search import _kernels
-from fewest.engine.search._subsets import Longs
 from fewest.engine.search._vertices import Shorts, Singles, VertexCubes
+from fewest.tables.arrays import Floats, Ints
 
 _NODES = 128  # nodes bounded at a time, so that their rows stay in the cache
 _ROWS = 128  # rows per matrix product: always as many, so that a node's bound does not depend on its neighbours
@@ -24,10 +23,10 @@ _ROWS = 128  # rows per matrix product: always as many, so that a node's bound d
 class BoundNodes:
     """Sub-cubes of one size: ``units`` (n, moved) are moved, those listed in ``free`` at offset[i]:offset[i+1] may."""
 
-    cubes: Longs
+    cubes: Ints
     units: Shorts
     free: Shorts
-    offset: Longs
+    offset: Ints
 
     def __len__(self) -> int:
         return len(self.cubes)
@@ -65,7 +64,7 @@ def bound(view: VertexCubes, nodes: BoundNodes, most: int) -> Bounds:
     return found
 
 
-def margin(view: VertexCubes) -> npt.NDArray[np.float64]:
+def margin(view: VertexCubes) -> Floats:
     """What rounding can add to a float32 bound: its sums run over the same terms as a vertex's, four times at most."""
     return np.asarray(4.0 * view.band)
 
@@ -101,7 +100,7 @@ def _bound_some(view: VertexCubes, nodes: BoundNodes, part: slice, most: int, fo
 
 
 def _back(
-    view: VertexCubes, cubes: Longs, free: Shorts, offset: Longs, stores: list[Singles], middle: Singles, part: slice,
+    view: VertexCubes, cubes: Ints, free: Shorts, offset: Ints, stores: list[Singles], middle: Singles, part: slice,
     found: Bounds,
 ) -> None:  # fmt: skip
     """From the output to the first layer's activations, and to the bits."""

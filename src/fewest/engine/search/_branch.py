@@ -2,6 +2,8 @@
 
 Sets of size exactly k are searched for k = 1, 2, ...; `_branch_costs` has the search where units have costs. The
 children of a node come by optimistic gain and each excludes its predecessors, so one failing window ends the loop.
+Under a ``floor`` (else None: compiled without) sets have to be dense as well: then no unit is dropped because it can
+never lower the polynomial, and a turned set that is not dense does not end its branch.
 """
 
 from __future__ import annotations
@@ -9,24 +11,10 @@ from __future__ import annotations
 import numpy as np
 
 from fewest.engine.compiled import inner
-from fewest.engine.search._node import descend, gains, nearest, obey, offer, outranked, sort_free, too_far
-from fewest.engine.search._work import (
-    ALIVE,
-    BEGIN,
-    CHOSEN,
-    CONSTANT,
-    DEGREE,
-    DISTANCE,
-    END,
-    FAR,
-    KEPT,
-    N_FREE,
-    N_TERMS,
-    NODES,
-    PICKS,
-    PLACE,
-    SPENT,
-)
+from fewest.engine.search import _work as w
+from fewest.engine.search._gaussians import carry, dense, hopeless
+from fewest.engine.search._node import descend, gains, nearest, obey, sort_free
+from fewest.engine.search._ranking import offer, outranked, too_far
 
 DONE, CAPPED = np.int64(0), np.int64(1)
 
@@ -36,9 +24,9 @@ def load_root(work, m, constant, loose):  # type: ignore[no-untyped-def]
     """Make depth 0 of the polynomial, without the units whose flip can never lower it (kept when ``loose``).
 
     A cheapest set holds no such unit: without it the set is cheaper and not worse. That argument needs every subset of
-    a permitted set to be permitted, hence ``loose`` with implications or rejected sets.
+    a permitted set to be permitted, hence ``loose`` with implications, rejected sets or a floor.
     """
-    alive, potential, n_terms = work.ids[ALIVE], work.gain[0], work.tally[N_TERMS]
+    alive, potential, n_terms = work.ids[w.ALIVE], work.gain[0], work.tally[w.N_TERMS]
     for u in range(m):
         alive[u] = 1
     changed = not loose
@@ -64,8 +52,8 @@ def load_root(work, m, constant, loose):  # type: ignore[no-untyped-def]
         if alive[u]:
             work.order[0, n] = u
             n += 1
-    work.at[N_FREE, 0] = n
-    work.sum[CONSTANT, 0], work.sum[SPENT, 0], work.sum[FAR, 0] = constant, 0.0, 0.0
+    work.at[w.N_FREE, 0] = n
+    work.sum[w.CONSTANT, 0], work.sum[w.SPENT, 0], work.sum[w.FAR, 0] = constant, 0.0, 0.0
     out, top, degree, first = 0, 0, 1, 0
     for i in range(n_terms):
         last = work.begin[i + 1]
@@ -82,8 +70,8 @@ def load_root(work, m, constant, loose):  # type: ignore[no-untyped-def]
             out += 1
             work.begin[out] = top
         first = last
-    work.at[BEGIN, 0], work.at[END, 0] = 0, out
-    work.tally[DEGREE] = degree
+    work.at[w.BEGIN, 0], work.at[w.END, 0] = 0, out
+    work.tally[w.DEGREE] = degree
 
 
 @inner()
@@ -91,8 +79,8 @@ def floor_of(work, picks):  # type: ignore[no-untyped-def]
     """Lower bound of the polynomial over all sets of at most ``picks`` units, at depth 0."""
     gains(work, np.int64(0), picks)
     sort_free(work, np.int64(0), np.bool_(False))
-    total = work.sum[CONSTANT, 0]
-    for i in range(min(picks, work.at[N_FREE, 0])):
+    total = work.sum[w.CONSTANT, 0]
+    for i in range(min(picks, work.at[w.N_FREE, 0])):
         total += min(0.0, work.gain[0, work.order[0, i]])
     return total
 
@@ -100,101 +88,109 @@ def floor_of(work, picks):  # type: ignore[no-untyped-def]
 @inner()
 def open_node(work, t, m, picks, tolerance):  # type: ignore[no-untyped-def]
     """Bound depth t; keep only the units that may be among the ``picks`` flipped there. False closes the node."""
-    if not obey(work, t, m) or work.at[N_FREE, t] < picks:
+    if not obey(work, t, m) or work.at[w.N_FREE, t] < picks:
         return False
     gains(work, t, picks)
     sort_free(work, t, np.bool_(False))
     order, gain = work.order[t], work.gain[t]
-    total = work.sum[CONSTANT, t]
+    total = work.sum[w.CONSTANT, t]
     for i in range(picks - 1):
         total += gain[order[i]]
     n = picks - 1
-    while n < work.at[N_FREE, t] and total + gain[order[n]] < tolerance:
+    while n < work.at[w.N_FREE, t] and total + gain[order[n]] < tolerance:
         n += 1
-    work.at[N_FREE, t] = n
+    work.at[w.N_FREE, t] = n
     if n < picks:
         return False
-    if work.tally[KEPT] < work.rank.shape[1]:
+    if work.tally[w.KEPT] < work.rank.shape[1]:
         return True
-    far = work.sum[FAR, t] + nearest(work, t, np.int64(0), picks)
+    far = work.sum[w.FAR, t] + nearest(work, t, np.int64(0), picks)
     last = gain[order[picks - 1]]
     return not outranked(work, t, m, np.int64(0), far, total + last, last)
 
 
 @inner()
-def last_pairs(work, t, m, tolerance):  # type: ignore[no-untyped-def]
-    """All turned sets that add exactly two of the free units of depth t."""
-    pair, order, gain, constant = work.pair, work.order[t], work.gain[t], work.sum[CONSTANT, t]
-    for i in range(work.at[BEGIN, t], work.at[END, t]):
+def last_pairs(work, t, m, tolerance, floor):  # type: ignore[no-untyped-def]
+    """All turned sets, at the floor, that add exactly two of the free units of depth t."""
+    pair, order, gain, constant = work.pair, work.order[t], work.gain[t], work.sum[w.CONSTANT, t]
+    for i in range(work.at[w.BEGIN, t], work.at[w.END, t]):
         if work.begin[i + 1] - work.begin[i] == 2:
             u, v = work.units[work.begin[i]], work.units[work.begin[i] + 1]
             pair[min(u, v), max(u, v)] += work.weight[i]
     for j in range(t):
-        work.ids[PICKS, j] = work.at[CHOSEN, j]
-    for i in range(work.at[N_FREE, t] - 1):
+        work.ids[w.PICKS, j] = work.at[w.CHOSEN, j]
+    for i in range(work.at[w.N_FREE, t] - 1):
         u = order[i]
         best = constant + gain[u] + gain[order[i + 1]]
         if best >= tolerance:
             break
-        if work.tally[KEPT] == work.rank.shape[1]:
-            far = work.sum[FAR, t] + nearest(work, t, np.int64(i), np.int64(2))
+        if work.tally[w.KEPT] == work.rank.shape[1]:
+            far = work.sum[w.FAR, t] + nearest(work, t, np.int64(i), np.int64(2))
             if outranked(work, t, m, np.int64(i), far, best, gain[order[i + 1]]):
                 break
-        for j in range(i + 1, work.at[N_FREE, t]):
+        for j in range(i + 1, work.at[w.N_FREE, t]):
             v = order[j]
             if constant + gain[u] + gain[v] >= tolerance:
                 break
             score = constant + work.lin[t, u] + work.lin[t, v] + pair[min(u, v), max(u, v)]
             if score < tolerance:
-                work.ids[PICKS, t], work.ids[PICKS, t + 1] = u, v
-                offer(work, m, t + 2, work.sum[FAR, t] + work.per[DISTANCE, u] + work.per[DISTANCE, v], score, t + 2.0)
-    for i in range(work.at[BEGIN, t], work.at[END, t]):
+                far = work.sum[w.FAR, t] + work.per[w.DISTANCE, u] + work.per[w.DISTANCE, v]
+                if floor is not None and (too_far(work, far) or not dense(t, 2, u, v, floor.body, floor.room)):
+                    continue
+                work.ids[w.PICKS, t], work.ids[w.PICKS, t + 1] = u, v
+                offer(work, m, t + 2, far, score, t + 2.0)
+    for i in range(work.at[w.BEGIN, t], work.at[w.END, t]):
         if work.begin[i + 1] - work.begin[i] == 2:
             u, v = work.units[work.begin[i]], work.units[work.begin[i] + 1]
             pair[min(u, v), max(u, v)] = 0.0
 
 
 @inner()
-def by_size(work, m, k, tolerance, node_cap):  # type: ignore[no-untyped-def]
-    """Rank all turned sets of exactly k >= 2 units. CAPPED: not all were seen."""
-    n_root = work.at[N_FREE, 0]
+def by_size(work, m, k, tolerance, node_cap, floor):  # type: ignore[no-untyped-def]
+    """Rank all turned sets of exactly k >= 2 units that are at the floor. CAPPED: not all were seen."""
+    n_root = work.at[w.N_FREE, 0]
     state, t = DONE, np.int64(0)
     new = True
     while t >= 0:
         picks = k - t
         if new:
             new = False
-            work.tally[NODES] += 1
-            if not open_node(work, t, m, picks, tolerance):
+            work.tally[w.NODES] += 1
+            opened = open_node(work, t, m, picks, tolerance)
+            if floor is not None:
+                opened = opened and not hopeless(work, t, picks, True, floor.body, floor.room)
+            if not opened:
                 t -= 1
                 continue
             if picks == 2:
-                last_pairs(work, t, m, tolerance)
+                last_pairs(work, t, m, tolerance, floor)
                 t -= 1
                 continue
-            work.at[PLACE, t] = 0
-        i = work.at[PLACE, t]
-        work.at[PLACE, t] = i + 1
+            work.at[w.PLACE, t] = 0
+        i = work.at[w.PLACE, t]
+        work.at[w.PLACE, t] = i + 1
         total = np.inf
-        if i + picks <= work.at[N_FREE, t]:
-            total = work.sum[CONSTANT, t]
+        if i + picks <= work.at[w.N_FREE, t]:
+            total = work.sum[w.CONSTANT, t]
             for j in range(i, i + picks):
                 total += work.gain[t, work.order[t, j]]
         if total >= tolerance:
             t -= 1
             continue
-        if work.tally[KEPT] == work.rank.shape[1]:
-            far = work.sum[FAR, t] + nearest(work, t, i, picks)
+        if work.tally[w.KEPT] == work.rank.shape[1]:
+            far = work.sum[w.FAR, t] + nearest(work, t, i, picks)
             if outranked(work, t, m, i, far, total, work.gain[t, work.order[t, i + picks - 1]]):
                 t -= 1
                 continue
-            far = work.sum[FAR, t] + work.per[DISTANCE, work.order[t, i]]
+            far = work.sum[w.FAR, t] + work.per[w.DISTANCE, work.order[t, i]]
             if too_far(work, far + nearest(work, t, i + 1, picks - 1)):
                 continue
-        if work.tally[NODES] >= node_cap or not descend(work, t, i, picks - 1):
+        if work.tally[w.NODES] >= node_cap or not descend(work, t, i, picks - 1):
             state = CAPPED
             break
+        if floor is not None:
+            carry(work, t, floor.body, floor.room)
         t += 1
         new = True
-    work.at[N_FREE, 0] = n_root
+    work.at[w.N_FREE, 0] = n_root
     return state

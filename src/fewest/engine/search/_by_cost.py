@@ -12,10 +12,12 @@ from heapq import heappop, heappush
 import numpy as np
 
 from fewest.engine.search._greedy import give_up
-from fewest.engine.search._subsets import SAME, Longs, TurnedSubsets, acceptable, within
-from fewest.engine.search.problem import Bools, Floats, Found, Outcome, Problem
+from fewest.engine.search._subsets import TurnedSubsets, acceptable
+from fewest.engine.search._ties import as_cheap
+from fewest.engine.search.problem import Found, Outcome, Problem
+from fewest.tables.arrays import Bools, Floats, Ints
 
-Score = Callable[[Longs, Bools], Floats]
+Score = Callable[[Ints, Bools], Floats]
 
 _FIRST, _MOST = 16, 4096  # sets a cube brings to a round: doubling from the one to the other
 
@@ -23,7 +25,7 @@ _FIRST, _MOST = 16, 4096  # sets a cube brings to a round: doubling from the one
 class _Queue:
     """The subsets of one cube, cheapest first."""
 
-    def __init__(self, units: Longs, cost: Floats) -> None:
+    def __init__(self, units: Ints, cost: Floats) -> None:
         order = np.argsort(cost[units], kind="stable")
         self._units = [int(unit) for unit in units[order]]
         self._cost = [float(value) for value in cost[units][order]]
@@ -66,7 +68,7 @@ def by_cost(score: Score, problem: Problem, cost: Floats, tolerance: float, batc
             hit = scores < tolerance
             np.minimum.at(best, cubes[part][hit], costs[part][hit])
             close = hit.copy()
-            close[hit] = costs[part][hit] <= best[cubes[part][hit]] * SAME
+            close[hit] = costs[part][hit] <= as_cheap(best[cubes[part][hit]])
             turned.add(cubes[part][close], rows[part][close], scores[close])
         else:
             _close(score, problem, tolerance, batch, queues, best, done, found)
@@ -75,14 +77,14 @@ def by_cost(score: Score, problem: Problem, cost: Floats, tolerance: float, batc
 
 def _round(
     problem: Problem, queues: dict[int, _Queue], best: Floats, width: int, found: Found
-) -> tuple[Longs, Bools, Floats]:
+) -> tuple[Ints, Bools, Floats]:
     """The next subsets of all cubes: as many as the width, the limit, the budget and the best set found ask for."""
     cubes: list[int] = []
     costs: list[float] = []
     places: list[int] = []
     units: list[int] = []
     for cube, queue in queues.items():
-        most = min(within(problem.limit[cube]), best[cube] * SAME)
+        most = min(as_cheap(problem.limit[cube]), as_cheap(best[cube]))
         left = min(width, problem.budget.nodes - int(found.nodes[cube]))
         taken = 0
         while taken < left and queue.cheapest() <= most and queue.cheapest() < np.inf:
@@ -109,10 +111,10 @@ def _close(
         found.lower[cube] = min(following, best[cube])
         spent = found.nodes[cube] >= problem.budget.nodes
         if best[cube] < np.inf:
-            done[cube] = following > best[cube] * SAME
+            done[cube] = following > as_cheap(best[cube])
             if not done[cube] and not spent:
                 continue
-        elif following > within(problem.limit[cube]) or following == np.inf:
+        elif following > as_cheap(problem.limit[cube]) or following == np.inf:
             found.outcome[cube] = Outcome.NONE
             found.complete[cube] = problem.all_sets > 0
         elif spent:

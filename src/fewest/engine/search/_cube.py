@@ -11,31 +11,12 @@ import math
 import numpy as np
 
 from fewest.engine.compiled import inner
+from fewest.engine.search import _work as w
 from fewest.engine.search._branch import CAPPED, DONE, by_size, floor_of, load_root
 from fewest.engine.search._branch_costs import by_cost, step_of
-from fewest.engine.search._node import offer, order_of
+from fewest.engine.search._gaussians import dense, hopeless, lay_out, sort_pairs
+from fewest.engine.search._ranking import offer, order_of, too_far
 from fewest.engine.search._reduce import collect, expand
-from fewest.engine.search._work import (
-    BEST_COST,
-    BIT,
-    CODE,
-    COST,
-    DISTANCE,
-    KEPT,
-    LOCAL,
-    MET,
-    N_BANNED,
-    N_FORBIDDEN,
-    N_FREE,
-    N_IMPLIES,
-    N_TERMS,
-    NODES,
-    PICKS,
-    SEEN,
-    SLOPE,
-    STATE,
-    UNIT,
-)
 
 FOUND, NONE = 0, 1
 ALL = 1 << 30  # degree of an untruncated polynomial
@@ -60,25 +41,25 @@ def localise(i, cubes, loose, work):  # type: ignore[no-untyped-def]
     m = 0
     movable = cubes.movable[i]
     for u in range(movable.shape[0]):
-        work.ids[LOCAL, u] = -1
-        if movable[u] and (loose or work.ids[SEEN, u]):
-            work.ids[LOCAL, u] = m
-            work.ids[UNIT, m] = u
-            work.per[DISTANCE, m] = cubes.distance[i, u]
-            work.per[COST, m] = cubes.cost[i, u] if cubes.cost.shape[0] else 1.0
-            work.lin[0, m] = work.per[SLOPE, u]
+        work.ids[w.LOCAL, u] = -1
+        if movable[u] and (loose or work.ids[w.SEEN, u]):
+            work.ids[w.LOCAL, u] = m
+            work.ids[w.UNIT, m] = u
+            work.per[w.DISTANCE, m] = cubes.distance[i, u]
+            work.per[w.COST, m] = cubes.cost[i, u] if cubes.cost.shape[0] else 1.0
+            work.lin[0, m] = work.per[w.SLOPE, u]
             m += 1
     for v in range(m):
-        work.ids[BIT, v] = (1 << v) if m <= 64 else scatter(v)
-        work.ids[CODE, work.ids[UNIT, v]] = work.ids[BIT, v]
-    work.ids[BIT, movable.shape[0]] = 1 if m <= 64 else 0
+        work.ids[w.BIT, v] = (1 << v) if m <= 64 else scatter(v)
+        work.ids[w.CODE, work.ids[w.UNIT, v]] = work.ids[w.BIT, v]
+    work.ids[w.BIT, movable.shape[0]] = 1 if m <= 64 else 0
     n, n_implies, everywhere = 0, cubes.implies.shape[0], cubes.binds.shape[0] == 0
     for k in range(n_implies):
-        a, b = work.ids[LOCAL, cubes.implies[k, 0]], work.ids[LOCAL, cubes.implies[k, 1]]
+        a, b = work.ids[w.LOCAL, cubes.implies[k, 0]], work.ids[w.LOCAL, cubes.implies[k, 1]]
         if a >= 0 and b >= 0 and (everywhere or cubes.binds[i, k]):
             work.implies[n, 0], work.implies[n, 1] = a, b
             n += 1
-    work.tally[N_IMPLIES] = n
+    work.tally[w.N_IMPLIES] = n
     n = 0
     for k in range(cubes.banned.shape[0]):
         if k >= cubes.n_forbidden and not cubes.banned_from[i] <= k < cubes.banned_from[i + 1]:
@@ -88,15 +69,15 @@ def localise(i, cubes, loose, work):  # type: ignore[no-untyped-def]
             work.banned[n, v] = False
         for u in range(movable.shape[0]):
             if cubes.banned[k, u]:
-                if work.ids[LOCAL, u] >= 0:
-                    work.banned[n, work.ids[LOCAL, u]] = True
+                if work.ids[w.LOCAL, u] >= 0:
+                    work.banned[n, work.ids[w.LOCAL, u]] = True
                 else:
                     fits = False
         if fits:
             n += 1
         if k < cubes.n_forbidden:
-            work.tally[N_FORBIDDEN] = n
-    work.tally[N_BANNED] = n
+            work.tally[w.N_FORBIDDEN] = n
+    work.tally[w.N_BANNED] = n
     return m
 
 
@@ -104,20 +85,20 @@ def localise(i, cubes, loose, work):  # type: ignore[no-untyped-def]
 def write_found(i, first, m, cubes, work, out):  # type: ignore[no-untyped-def]
     """Write the best kept set, and the list of sets where one is wanted and they are proved cheapest."""
     out.known[i] = True
-    out.cost[i] = work.rank[BEST_COST, 0]
+    out.cost[i] = work.rank[w.BEST_COST, 0]
     for u in range(out.moved.shape[1]):
         out.moved[i, u] = False
     for v in range(m):
-        out.moved[i, work.ids[UNIT, v]] = work.kept[0, v]
+        out.moved[i, work.ids[w.UNIT, v]] = work.kept[0, v]
     if cubes.all_sets == 0 or out.outcome[i] != FOUND:
         return
-    n = min(work.tally[KEPT], cubes.all_sets)
+    n = min(work.tally[w.KEPT], cubes.all_sets)
     for s in range(n):
         row = out.sets[(i - first) * cubes.all_sets + s]
         for u in range(row.shape[0]):
             row[u] = False
         for v in range(m):
-            row[work.ids[UNIT, v]] = work.kept[s, v]
+            row[work.ids[w.UNIT, v]] = work.kept[s, v]
     out.n_sets[i] = n
 
 
@@ -125,8 +106,8 @@ def write_found(i, first, m, cubes, work, out):  # type: ignore[no-untyped-def]
 def settle(i, first, m, seen_all, cubes, work, out):  # type: ignore[no-untyped-def]
     """The least cost is proved: whatever of its sets the search did not see is only a matter of ranking."""
     out.outcome[i] = FOUND
-    out.lower[i] = work.rank[BEST_COST, 0]
-    out.complete[i] = seen_all and work.tally[MET] <= max(cubes.all_sets, 1)
+    out.lower[i] = work.rank[w.BEST_COST, 0]
+    out.complete[i] = seen_all and work.tally[w.MET] <= max(cubes.all_sets, 1)
     write_found(i, first, m, cubes, work, out)
 
 
@@ -192,27 +173,31 @@ def cheap_degree(i, cubes, top):  # type: ignore[no-untyped-def]
 
 
 @inner()
-def search_sizes(i, first, m, k, last, complete, cubes, work, out):  # type: ignore[no-untyped-def]
+def search_sizes(i, first, m, k, last, complete, cubes, work, out, floor):  # type: ignore[no-untyped-def]
     """Search sizes k..last of the loaded root. Returns (answered, next size)."""
     if complete:
-        if floor_of(work, work.at[N_FREE, 0]) >= cubes.tolerance:
+        n = work.at[w.N_FREE, 0]
+        none = floor_of(work, n) >= cubes.tolerance
+        if floor is not None:
+            none = none or n == 0 or hopeless(work, np.int64(0), n, False, floor.body, floor.room)
+        if none:
             nothing(i, np.inf, out)
             return True, k
-        last = min(last, work.at[N_FREE, 0])
+        last = min(last, work.at[w.N_FREE, 0])
     state = DONE
     while k <= last:
         state = CAPPED
         if k + 2 <= work.lin.shape[0]:
-            state = by_size(work, m, k, cubes.tolerance, cubes.node_cap)
-        if state == CAPPED or work.tally[KEPT] > 0:
+            state = by_size(work, m, k, cubes.tolerance, cubes.node_cap, floor)
+        if state == CAPPED or work.tally[w.KEPT] > 0:
             break
         k += 1
-    if work.tally[KEPT] > 0:
+    if work.tally[w.KEPT] > 0:
         settle(i, first, m, state == DONE, cubes, work, out)
     elif state == CAPPED:
         out.lower[i] = k
         out.retry[i] = True
-    elif complete and k > work.at[N_FREE, 0]:
+    elif complete and k > work.at[w.N_FREE, 0]:
         nothing(i, np.inf, out)
     elif k > cubes.limit[i] + 1e-9:
         nothing(i, float(k), out)
@@ -222,29 +207,32 @@ def search_sizes(i, first, m, k, last, complete, cubes, work, out):  # type: ign
 
 
 @inner()
-def search_costs(i, first, m, top, complete, loose, cubes, work, out):  # type: ignore[no-untyped-def]
+def search_costs(i, first, m, top, complete, loose, cubes, work, out, floor):  # type: ignore[no-untyped-def]
     """Search the loaded root by cost, up to ``top``: the limit, or what a known set costs.
 
     First for the least cost alone, then for the sets that cost as much: ties do not hold up the proof.
     """
-    if complete and floor_of(work, work.at[N_FREE, 0]) >= cubes.tolerance:
+    none = complete and floor_of(work, work.at[w.N_FREE, 0]) >= cubes.tolerance
+    if floor is not None:
+        none = none or work.at[w.N_FREE, 0] == 0
+    if none:
         nothing(i, np.inf, out)
         return
     step = step_of(work, m)
-    state = by_cost(work, m, cubes.tolerance, top, cubes.node_cap, loose, step, np.bool_(True))
+    state = by_cost(work, m, cubes.tolerance, top, cubes.node_cap, loose, step, np.bool_(True), floor)
     if state == CAPPED:
         out.retry[i] = True
-        if work.tally[KEPT] > 0:
+        if work.tally[w.KEPT] > 0:
             write_found(i, first, m, cubes, work, out)
-    elif work.tally[KEPT] > 0:
-        least, spent, put_by = work.rank[BEST_COST, 0], work.tally[NODES], work.rank.shape[1] + 1
+    elif work.tally[w.KEPT] > 0:
+        least, spent, put_by = work.rank[w.BEST_COST, 0], work.tally[w.NODES], work.rank.shape[1] + 1
         for v in range(m):
             work.kept[put_by, v] = work.kept[0, v]
-        work.tally[NODES], work.tally[KEPT], work.tally[MET] = 0, 0, 0
-        state = by_cost(work, m, cubes.tolerance, least, cubes.node_cap, loose, step, np.bool_(False))
-        work.tally[NODES] += spent
-        if work.tally[KEPT] == 0:
-            work.tally[KEPT], work.rank[BEST_COST, 0] = 1, least
+        work.tally[w.NODES], work.tally[w.KEPT], work.tally[w.MET] = 0, 0, 0
+        state = by_cost(work, m, cubes.tolerance, least, cubes.node_cap, loose, step, np.bool_(False), floor)
+        work.tally[w.NODES] += spent
+        if work.tally[w.KEPT] == 0:
+            work.tally[w.KEPT], work.rank[w.BEST_COST, 0] = 1, least
             for v in range(m):
                 work.kept[0, v] = work.kept[put_by, v]
         settle(i, first, m, state == DONE, cubes, work, out)
@@ -253,15 +241,15 @@ def search_costs(i, first, m, top, complete, loose, cubes, work, out):  # type: 
 
 
 @inner()
-def begin_cube(i, changes, cubes, work):  # type: ignore[no-untyped-def]
-    """Clear what the cube before left behind. Returns whether subsets of permitted sets may not be permitted."""
+def begin_cube(i, changes, cubes, work, floor):  # type: ignore[no-untyped-def]
+    """Clear what the cube before left behind. Returns whether subsets of acceptable sets may not be acceptable."""
     for u in range(cubes.movable.shape[1]):
-        work.per[SLOPE, u] = changes[i, u]
-        work.ids[SEEN, u] = changes[i, u] != 0.0
-        work.ids[STATE, u] = _FREE
-    work.tally[NODES], work.tally[KEPT], work.tally[MET], work.tally[N_TERMS] = 0, 0, 0, 0
-    work.tally[N_IMPLIES], work.tally[N_FORBIDDEN], work.tally[N_BANNED] = 0, 0, 0
-    return cubes.implies.shape[0] > 0 or cubes.banned_from[i + 1] > cubes.banned_from[i]
+        work.per[w.SLOPE, u] = changes[i, u]
+        work.ids[w.SEEN, u] = changes[i, u] != 0.0
+        work.ids[w.STATE, u] = _FREE
+    work.tally[w.NODES], work.tally[w.KEPT], work.tally[w.MET], work.tally[w.N_TERMS] = 0, 0, 0, 0
+    work.tally[w.N_IMPLIES], work.tally[w.N_FORBIDDEN], work.tally[w.N_BANNED] = 0, 0, 0
+    return floor is not None or cubes.implies.shape[0] > 0 or cubes.banned_from[i + 1] > cubes.banned_from[i]
 
 
 @inner()
@@ -273,16 +261,38 @@ def small_sets(i, first, constant, loose, cubes, work, out):  # type: ignore[no-
     m = localise(i, cubes, loose, work)
     counted = cubes.cost.shape[0] == 0
     for n in range(-1, m if counted and cubes.limit[i] + 1e-9 >= 1 else 0):
-        if n >= 0 and work.tally[KEPT] > 0 and work.rank[BEST_COST, 0] == 0.0:
+        if n >= 0 and work.tally[w.KEPT] > 0 and work.rank[w.BEST_COST, 0] == 0.0:
             break
         score = constant + (work.lin[0, n] if n >= 0 else 0.0)
         if score < cubes.tolerance:
-            work.ids[PICKS, 0] = n
-            offer(work, m, min(n + 1, 1), work.per[DISTANCE, n] if n >= 0 else 0.0, score, min(n + 1.0, 1.0))
-    if work.tally[KEPT] > 0:
+            work.ids[w.PICKS, 0] = n
+            offer(work, m, min(n + 1, 1), work.per[w.DISTANCE, n] if n >= 0 else 0.0, score, min(n + 1.0, 1.0))
+    if work.tally[w.KEPT] > 0:
         settle(i, first, m, np.bool_(True), cubes, work, out)
         return True
     if counted and cubes.limit[i] + 1e-9 < 2:
         nothing(i, math.floor(cubes.limit[i] + 1e-9) + 1.0, out)
         return True
+    return False
+
+
+@inner()
+def small_dense_sets(i, first, constant, loose, cubes, work, out, floor):  # type: ignore[no-untyped-def]
+    """The same under a floor, where the empty set does not count. Returns whether the cube is answered."""
+    m = localise(i, cubes, loose, work)
+    lay_out(i, m, cubes, work, floor.body, floor.room)
+    if cubes.cost.shape[0] == 0:
+        for u in range(m if cubes.limit[i] + 1e-9 >= 1 else 0):
+            score, far = constant + work.lin[0, u], work.per[w.DISTANCE, u]
+            # Behind all those that a full list keeps, the density need not be known.
+            if score < cubes.tolerance and not too_far(work, far) and dense(0, 1, u, u, floor.body, floor.room):
+                work.ids[w.PICKS, 0] = u
+                offer(work, m, 1, far, score, 1.0)
+        if work.tally[w.KEPT] > 0:
+            settle(i, first, m, np.bool_(True), cubes, work, out)
+            return True
+        if cubes.limit[i] + 1e-9 < 2:
+            nothing(i, math.floor(cubes.limit[i] + 1e-9) + 1.0, out)
+            return True
+    sort_pairs(m, floor.body, floor.room)
     return False

@@ -16,14 +16,12 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
-from fewest.engine.compiled import entry, inner
-from fewest.engine.search._work import CHOSEN, N_FREE, UNIT, WorkCubes
+from fewest.engine.compiled import inner
+from fewest.engine.search import _work as w
+from fewest.engine.search._work import WorkCubes
 from fewest.engine.search.floor import Floor, MixtureCubes
-
-F = npt.NDArray[np.float64]
-L = npt.NDArray[np.int64]
+from fewest.tables.arrays import Floats, Ints
 
 _ROUNDING = 64 * 2.0**-52
 _TURNS = 12
@@ -36,15 +34,15 @@ class Body(NamedTuple):
     their largest entries; ``columns`` lists the coordinates unit by unit, ``span`` (u + 1,) where each unit's begin.
     """
 
-    constant: F
-    mean: F
-    inverse: F
-    shift: F
-    largest: F
-    start: F
-    goal: F
-    columns: L
-    span: L
+    constant: Floats
+    mean: Floats
+    inverse: Floats
+    shift: Floats
+    largest: Floats
+    start: Floats
+    goal: Floats
+    columns: Ints
+    span: Ints
     level: float
 
 
@@ -56,22 +54,29 @@ class Room(NamedTuple):
     may cost.
     """
 
-    value: F
-    slope: F
-    square: F
-    pair: F
-    half: F
-    less: F
-    low: F
-    line: F
-    step: F
-    small: F
-    chosen: L
-    share: F
-    bend: F
-    ahead: F
-    tangent: F
-    slack: F
+    value: Floats
+    slope: Floats
+    square: Floats
+    pair: Floats
+    half: Floats
+    less: Floats
+    low: Floats
+    line: Floats
+    step: Floats
+    small: Floats
+    chosen: Ints
+    share: Floats
+    bend: Floats
+    ahead: Floats
+    tangent: Floats
+    slack: Floats
+
+
+class CompiledFloor(NamedTuple):
+    """The mixture and the scratch space of one search: what the compiled searches are handed as ``floor``."""
+
+    body: Body
+    room: Room
 
 
 def pack_body(floor: Floor, bodies: MixtureCubes, n_units: int) -> Body:
@@ -95,11 +100,11 @@ def pack_body(floor: Floor, bodies: MixtureCubes, n_units: int) -> Body:
     )
 
 
-def make_room(body: Body, cubes: WorkCubes) -> Room:
-    """Allocate the scratch space of one block of cubes."""
+def floor_for(body: Body, cubes: WorkCubes) -> CompiledFloor:
+    """The mixture with scratch space for one block of cubes."""
     c, e = body.mean.shape
     m = max(1, int(cubes.movable.sum(axis=1).max(initial=0)))
-    return Room(
+    room = Room(
         value=np.zeros((m + 2, c)),
         slope=np.zeros((m + 2, c, m)),
         square=np.zeros((c, m)),
@@ -117,32 +122,7 @@ def make_room(body: Body, cubes: WorkCubes) -> Room:
         tangent=np.zeros(m),
         slack=np.zeros(1),
     )
-
-
-@entry
-def log_densities(points, constant, mean, root):  # type: ignore[no-untyped-def]
-    """Log-density of a mixture at points (n, e), each by itself: the same bits alone and in any batch."""
-    n, e = points.shape
-    out = np.empty(n)
-    image, terms = np.empty(e), np.empty(len(constant))
-    for i in range(n):
-        for c in range(len(constant)):
-            image[:] = 0.0
-            for row in range(e):
-                step = points[i, row] - mean[c, row]
-                line = root[c, row]
-                for column in range(row, e):
-                    image[column] += step * line[column]
-            far = 0.0
-            for column in range(e):
-                far += image[column] * image[column]
-            terms[c] = constant[c] - 0.5 * far
-        top = terms.max()
-        total = 0.0
-        for c in range(len(constant)):
-            total += math.exp(terms[c] - top)
-        out[i] = top + math.log(total)
-    return out
+    return CompiledFloor(body, room)
 
 
 @inner()
@@ -172,7 +152,7 @@ def lay_out(i, m, cubes, work, body, room):  # type: ignore[no-untyped-def]
         room.value[0, c] = far
         for u in range(m):
             room.slope[0, c, u] = 0.0
-            for place in range(body.span[work.ids[UNIT, u]], body.span[work.ids[UNIT, u] + 1]):
+            for place in range(body.span[work.ids[w.UNIT, u]], body.span[work.ids[w.UNIT, u] + 1]):
                 a = body.columns[place]
                 room.slope[0, c, u] += 2.0 * room.step[a] * line[a]
         _pair_up(m, c, work, body, room)
@@ -185,10 +165,10 @@ def _pair_up(m, c, work, body, room):  # type: ignore[no-untyped-def]
     for u in range(m):
         for v in range(u, m):
             total = 0.0
-            for one in range(body.span[work.ids[UNIT, u]], body.span[work.ids[UNIT, u] + 1]):
+            for one in range(body.span[work.ids[w.UNIT, u]], body.span[work.ids[w.UNIT, u] + 1]):
                 a = body.columns[one]
                 if room.step[a] != 0.0:
-                    for other in range(body.span[work.ids[UNIT, v]], body.span[work.ids[UNIT, v] + 1]):
+                    for other in range(body.span[work.ids[w.UNIT, v]], body.span[work.ids[w.UNIT, v] + 1]):
                         b = body.columns[other]
                         total += room.step[a] * inverse[a, b] * room.step[b]
             if u == v:
@@ -221,12 +201,12 @@ def sort_pairs(m, body, room):  # type: ignore[no-untyped-def]
 @inner()
 def carry(work, t, body, room):  # type: ignore[no-untyped-def]
     """Distances and slopes of depth t + 1, after the unit chosen at depth t was flipped."""
-    flip = work.at[CHOSEN, t]
+    flip = work.at[w.CHOSEN, t]
     child = t + 1
     for c in range(body.constant.shape[0]):
         room.value[child, c] = room.value[t, c] + room.slope[t, c, flip]
         line, before, after = room.pair[c, flip], room.slope[t, c], room.slope[child, c]
-        for i in range(work.at[N_FREE, child]):
+        for i in range(work.at[w.N_FREE, child]):
             u = work.order[child, i]
             after[u] = before[u] + line[u]
 
@@ -269,7 +249,7 @@ def least(work, t, picks, exactly, term, room):  # type: ignore[no-untyped-def]
     """
     small, chosen = room.small, room.chosen
     n = 0
-    for i in range(work.at[N_FREE, t]):
+    for i in range(work.at[w.N_FREE, t]):
         u = work.order[t, i]
         value = term[u]
         if (n == picks and value >= small[n - 1]) or not (exactly or value < 0.0):
@@ -295,7 +275,7 @@ def by_tangents(work, t, c, picks, exactly, enough, room):  # type: ignore[no-un
     At shares s of the free units the tangent's slopes are g = now + Hs, with H the pair terms; all sets lie above it,
     and the best of them takes the smallest slopes. The next point lies between s and that set.
     """
-    free, share, bend, slope = work.at[N_FREE, t], room.share, room.bend, room.tangent
+    free, share, bend, slope = work.at[w.N_FREE, t], room.share, room.bend, room.tangent
     for i in range(free):
         u = work.order[t, i]
         share[u] = bend[u] = 0.0
@@ -346,7 +326,7 @@ def hopeless(work, t, picks, exactly, body, room):  # type: ignore[no-untyped-de
     spare = math.log(float(body.constant.shape[0]))  # components this much below the floor do not add up to it
     for c in range(body.constant.shape[0]):
         slope, term = room.slope[t, c], room.tangent
-        for i in range(work.at[N_FREE, t]):
+        for i in range(work.at[w.N_FREE, t]):
             u = work.order[t, i]
             term[u] = slope[u] + table[c, u, picks - 1]
         low = max(0.0, room.value[t, c] + least(work, t, picks, exactly, term, room)[0])  # no distance is negative

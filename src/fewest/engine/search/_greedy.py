@@ -6,31 +6,33 @@ from collections.abc import Callable
 
 import numpy as np
 
-from fewest.engine.search._subsets import SAME, Longs, acceptable, record, summed, within
-from fewest.engine.search.problem import Bools, Floats, Found, Outcome, Problem
+from fewest.engine.search._subsets import acceptable, record, summed
+from fewest.engine.search._ties import as_cheap
+from fewest.engine.search.problem import Found, Outcome, Problem
+from fewest.tables.arrays import Bools, Floats, Ints
 
-Score = Callable[[Longs, Bools], Floats]
+Score = Callable[[Ints, Bools], Floats]
 
 
-def give_up(score: Score, problem: Problem, tolerance: float, batch: int, found: Found, cubes: Longs) -> None:
+def give_up(score: Score, problem: Problem, tolerance: float, batch: int, found: Found, cubes: Ints) -> None:
     """What is still known about cubes out of budget: a greedy set, proved if it costs no more than the lower bound."""
     if not len(cubes):
         return
     rows, known, spent = descend(score, problem, tolerance, batch, cubes)
     found.nodes[cubes] += spent
     cost = rows.sum(axis=1) if problem.cost is None else summed(rows, problem.cost[cubes])
-    known &= cost <= within(problem.limit[cubes])
+    known &= cost <= as_cheap(problem.limit[cubes])
     done = cubes[known]
     record(found, done, rows[known], problem.cost)
     if found.sets is not None:
         for cube in done:
             found.sets[cube] = found.moved[cube][None]
-    proved = done[found.cost[done] <= found.lower[done] * SAME]
+    proved = done[found.cost[done] <= as_cheap(found.lower[done])]
     found.outcome[proved] = Outcome.FOUND
     found.lower[proved] = found.cost[proved]
 
 
-def descend(score: Score, problem: Problem, tolerance: float, batch: int, cubes: Longs) -> tuple[Bools, Bools, Longs]:
+def descend(score: Score, problem: Problem, tolerance: float, batch: int, cubes: Ints) -> tuple[Bools, Bools, Ints]:
     """Greedy sets for ``cubes``: rows (c, u), whether each is acceptable and turned (c,), vertices spent (c,)."""
     closure = _closure(problem, cubes)
     rows = np.zeros((len(cubes), problem.n_units), dtype=bool)
@@ -57,7 +59,7 @@ def descend(score: Score, problem: Problem, tolerance: float, batch: int, cubes:
 
 
 def _prune(
-    score: Score, problem: Problem, tolerance: float, batch: int, cubes: Longs, rows: Bools, known: Bools, spent: Longs
+    score: Score, problem: Problem, tolerance: float, batch: int, cubes: Ints, rows: Bools, known: Bools, spent: Ints
 ) -> None:
     """Take units back while the set stays turned and acceptable, the one that leaves the lowest score first."""
     open_ = np.nonzero(known & (rows.sum(axis=1) > 1))[0]
@@ -76,20 +78,20 @@ def _prune(
         open_ = open_[rows[open_].sum(axis=1) > 1]
 
 
-def _scores(score: Score, cubes: Longs, rows: Bools, batch: int) -> Floats:
+def _scores(score: Score, cubes: Ints, rows: Bools, batch: int) -> Floats:
     """Score in calls of at most ``batch`` vertices."""
     parts = [score(cubes[low : low + batch], rows[low : low + batch]) for low in range(0, len(cubes), batch)]
     return np.concatenate(parts) if parts else np.empty(0)
 
 
-def _lowest(groups: Longs, values: Floats) -> tuple[Longs, Longs]:
+def _lowest(groups: Ints, values: Floats) -> tuple[Ints, Ints]:
     """Groups present, and the position of the lowest value in each (the first of equals)."""
     order = np.lexsort((values, groups))
     which, first = np.unique(groups[order], return_index=True)
     return which, order[first]
 
 
-def _closure(problem: Problem, cubes: Longs) -> Bools:
+def _closure(problem: Problem, cubes: Ints) -> Bools:
     """Units that must move along with each unit, itself included: (c, u, u)."""
     u = problem.n_units
     movable = problem.movable[cubes]

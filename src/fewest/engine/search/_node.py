@@ -7,116 +7,30 @@ C(picks - 1, d - 1).
 
 from __future__ import annotations
 
-import math
-
 from fewest.engine.compiled import inner
-from fewest.engine.search._work import (
-    BEGIN,
-    BEST_COST,
-    BIT,
-    CHOSEN,
-    CONSTANT,
-    COST,
-    DEGREE,
-    DISTANCE,
-    END,
-    FAR,
-    KEPT,
-    KEPT_FAR,
-    KEPT_SCORE,
-    MARK,
-    MARKED,
-    MAX_STACK,
-    MAX_STACK_MEMBERS,
-    MET,
-    N_BANNED,
-    N_FORBIDDEN,
-    N_FREE,
-    N_IMPLIES,
-    PICKS,
-    SPENT,
-    STAMP,
-)
-
-SAME = 1e-9  # costs this close (relatively) are equal
-_SLACK = 1e-11  # of distances: beyond it the rounded values differ
-_NOISE = 1e-12  # of scores: what the order of a sum may change
-
-
-@inner()
-def rounded(value):  # type: ignore[no-untyped-def]
-    """Round to 12 significant decimals."""
-    size = abs(value)
-    if not size > 1e-290 or size > 1e290:
-        return 0.0 if size <= 1e-290 else value
-    power = 11.0 - math.floor(math.log10(size))
-    up, down = 10.0 ** max(power, 0.0), 10.0 ** max(-power, 0.0)
-    scaled = value / down * up
-    whole = math.floor(scaled)
-    rest = scaled - whole
-    if rest > 0.5 or (rest == 0.5 and whole % 2 == 1):
-        whole += 1.0
-    return whole / up * down
-
-
-@inner()
-def order_of(a, b):  # type: ignore[no-untyped-def]
-    """-1, 0 or 1 as a is less than, equal to or more than b after rounding."""
-    if a != b and abs(a - b) <= _SLACK * max(abs(a), abs(b)):
-        a, b = rounded(a), rounded(b)
-    return -1 if a < b else (1 if a > b else 0)
-
-
-@inner()
-def before(a, b, m):  # type: ignore[no-untyped-def]
-    """Whether the unit list of set a comes before that of set b."""
-    for u in range(m):
-        if a[u] != b[u]:
-            shorter = b if a[u] else a
-            for v in range(u + 1, m):
-                if shorter[v]:
-                    return a[u]
-            return not a[u]
-    return False
-
-
-@inner()
-def permitted(work, m):  # type: ignore[no-untyped-def]
-    """Whether the rules and the rejected sets let the candidate through; forbidden sets come first in ``banned``."""
-    member = work.kept[work.rank.shape[1]]
-    for i in range(work.tally[N_IMPLIES]):
-        if member[work.implies[i, 0]] and not member[work.implies[i, 1]]:
-            return False
-    for i in range(work.tally[N_BANNED]):
-        whole, only = True, True
-        for u in range(m):
-            whole = whole and (member[u] or not work.banned[i, u])
-            only = only and (work.banned[i, u] or not member[u])
-        if whole and (only or i < work.tally[N_FORBIDDEN]):
-            return False
-    return True
+from fewest.engine.search import _work as w
 
 
 @inner()
 def obey(work, t, m):  # type: ignore[no-untyped-def]
     """Leave out the free units of depth t that no permitted set can add; False where there is no permitted set."""
-    if work.tally[N_IMPLIES] + work.tally[N_FORBIDDEN] == 0:
+    if work.tally[w.N_IMPLIES] + work.tally[w.N_FORBIDDEN] == 0:
         return True
-    work.tally[MARK] += 1
-    possible, mark, chosen = work.ids[MARKED], work.tally[MARK], work.kept[work.rank.shape[1]]
+    work.tally[w.MARK] += 1
+    possible, mark, chosen = work.ids[w.MARKED], work.tally[w.MARK], work.kept[work.rank.shape[1]]
     for u in range(m):
         chosen[u] = False
     for i in range(t):
-        chosen[work.at[CHOSEN, i]] = True
-        possible[work.at[CHOSEN, i]] = mark
-    for i in range(work.at[N_FREE, t]):
+        chosen[work.at[w.CHOSEN, i]] = True
+        possible[work.at[w.CHOSEN, i]] = mark
+    for i in range(work.at[w.N_FREE, t]):
         possible[work.order[t, i]] = mark
-    for i in range(work.tally[N_IMPLIES]):
+    for i in range(work.tally[w.N_IMPLIES]):
         if possible[work.implies[i, 1]] != mark:
             if chosen[work.implies[i, 0]]:
                 return False
             possible[work.implies[i, 0]] = 0
-    for i in range(work.tally[N_FORBIDDEN]):
+    for i in range(work.tally[w.N_FORBIDDEN]):
         left, last = 0, 0
         for u in range(m):
             if work.banned[i, u] and not chosen[u]:
@@ -125,7 +39,7 @@ def obey(work, t, m):  # type: ignore[no-untyped-def]
             return False
         if left == 1:
             possible[last] = 0
-    i, n = 0, work.at[N_FREE, t]
+    i, n = 0, work.at[w.N_FREE, t]
     while i < n:
         u = work.order[t, i]
         if possible[u] == mark:
@@ -133,95 +47,8 @@ def obey(work, t, m):  # type: ignore[no-untyped-def]
         else:  # behind the free ones: the root is searched again
             n -= 1
             work.order[t, i], work.order[t, n] = work.order[t, n], u
-    work.at[N_FREE, t] = n
+    work.at[w.N_FREE, t] = n
     return True
-
-
-@inner()
-def offer(work, m, n_picks, far, score, cost):  # type: ignore[no-untyped-def]
-    """Take the turned set ``picks[:n_picks]`` into the ranked list of cheapest sets, if it is permitted and belongs."""
-    kept = work.tally[KEPT]
-    room = work.rank.shape[1]
-    cheaper = kept > 0 and cost < work.rank[BEST_COST, 0] * (1 - SAME)
-    if kept == room and not cheaper:
-        order = order_of(far, work.rank[KEPT_FAR, kept - 1])
-        if order > 0 or (order == 0 and order_of(score, work.rank[KEPT_SCORE, kept - 1]) > 0):
-            work.tally[MET] += 1
-            return
-    member = work.kept[room]
-    for u in range(m):
-        member[u] = False
-    for i in range(n_picks):
-        member[work.ids[PICKS, i]] = True
-    if not permitted(work, m):
-        return
-    if cheaper:
-        kept = 0
-        work.tally[MET] = 0
-    if kept == 0:
-        work.rank[BEST_COST, 0] = cost
-    work.tally[MET] += 1
-    at = kept
-    while at > 0:
-        order = order_of(far, work.rank[KEPT_FAR, at - 1])
-        if order == 0:
-            order = order_of(score, work.rank[KEPT_SCORE, at - 1])
-        if order > 0 or (order == 0 and not before(member, work.kept[at - 1], m)):
-            break
-        at -= 1
-    if at == room:
-        return
-    kept = min(kept + 1, room)
-    for i in range(kept - 1, at, -1):
-        work.rank[KEPT_FAR, i] = work.rank[KEPT_FAR, i - 1]
-        work.rank[KEPT_SCORE, i] = work.rank[KEPT_SCORE, i - 1]
-        for u in range(m):
-            work.kept[i, u] = work.kept[i - 1, u]
-    work.rank[KEPT_FAR, at] = far
-    work.rank[KEPT_SCORE, at] = score
-    for u in range(m):
-        work.kept[at, u] = member[u]
-    work.tally[KEPT] = kept
-
-
-@inner()
-def too_far(work, far):  # type: ignore[no-untyped-def]
-    """Whether sets at least this far cannot enter the list any more."""
-    kept = work.tally[KEPT]
-    if kept < work.rank.shape[1]:
-        return False
-    last = work.rank[KEPT_FAR, kept - 1]
-    return far > last + _SLACK * abs(last)
-
-
-@inner()
-def outranked(work, t, m, first, far, score, price):  # type: ignore[no-untyped-def]
-    """Whether no set that adds free units of depth t from position ``first`` on can enter the full list.
-
-    ``far`` and ``score`` are at most the distance and the score of any such set; ``price`` is the gain per cost of the
-    last unit in that score. Where both tie with the last set kept, the unit lists decide: none comes before the list of
-    all units that a set of such a score can hold.
-    """
-    last = work.tally[KEPT] - 1
-    if last + 1 < work.rank.shape[1]:
-        return False
-    if too_far(work, far):
-        return True
-    least = work.rank[KEPT_SCORE, last]
-    if far < work.rank[KEPT_FAR, last] or score < least:
-        return False
-    room = least + _NOISE * (abs(work.sum[CONSTANT, 0]) + abs(least)) - score
-    if room < 0.0:
-        return True
-    member = work.kept[work.rank.shape[1]]
-    for u in range(m):
-        member[u] = False
-    for i in range(t):
-        member[work.at[CHOSEN, i]] = True
-    for i in range(first, work.at[N_FREE, t]):
-        u = work.order[t, i]
-        member[u] = work.gain[t, u] - price * work.per[COST, u] <= room
-    return not before(member, work.kept[last], m)
 
 
 @inner()
@@ -229,8 +56,8 @@ def nearest(work, t, first, picks):  # type: ignore[no-untyped-def]
     """Sum of the ``picks`` smallest distances among the free units of depth t from position ``first`` on."""
     total, taken = 0.0, 0
     small = work.charge[0, 0]  # scratch: overwritten by every use
-    for i in range(first, work.at[N_FREE, t]):
-        far = work.per[DISTANCE, work.order[t, i]]
+    for i in range(first, work.at[w.N_FREE, t]):
+        far = work.per[w.DISTANCE, work.order[t, i]]
         if taken == picks and far >= small[taken - 1]:
             continue
         j = taken if taken < picks else taken - 1
@@ -247,14 +74,14 @@ def nearest(work, t, first, picks):  # type: ignore[no-untyped-def]
 @inner()
 def gains(work, t, picks):  # type: ignore[no-untyped-def]
     """Fill ``gain[t]`` (by local id): a lower bound on what each free unit adds when at most ``picks`` are flipped."""
-    gain, top = work.gain[t], min(picks, work.charge.shape[2] - 1, work.tally[DEGREE])
-    for i in range(work.at[N_FREE, t]):
+    gain, top = work.gain[t], min(picks, work.charge.shape[2] - 1, work.tally[w.DEGREE])
+    for i in range(work.at[w.N_FREE, t]):
         u = work.order[t, i]
         gain[u] = work.lin[t, u]
         for d in range(top + 1):
             work.charge[0, u, d] = 0.0
             work.charge[1, u, d] = 0.0
-    for i in range(work.at[BEGIN, t], work.at[END, t]):
+    for i in range(work.at[w.BEGIN, t], work.at[w.END, t]):
         weight = work.weight[i]
         if weight >= 0.0:
             continue
@@ -281,18 +108,18 @@ def gains(work, t, picks):  # type: ignore[no-untyped-def]
 @inner()
 def sort_free(work, t, by_ratio):  # type: ignore[no-untyped-def]
     """Order the free units of depth t by gain, or by gain per cost; most helpful first."""
-    order, gain, n = work.order[t], work.gain[t], work.at[N_FREE, t]
+    order, gain, n = work.order[t], work.gain[t], work.at[w.N_FREE, t]
     step = 1
     while step < n // 3:
         step = 3 * step + 1
     while step > 0:
         for i in range(step, n):
             u = order[i]
-            value = gain[u] / work.per[COST, u] if by_ratio else gain[u]
+            value = gain[u] / work.per[w.COST, u] if by_ratio else gain[u]
             j = i
             while j >= step:
                 v = order[j - step]
-                other = gain[v] / work.per[COST, v] if by_ratio else gain[v]
+                other = gain[v] / work.per[w.COST, v] if by_ratio else gain[v]
                 if not (other > value or (other == value and v > u)):
                     break
                 order[j] = v
@@ -309,27 +136,27 @@ def descend(work, t, place, picks):  # type: ignore[no-untyped-def]
     """
     flip = work.order[t, place]
     child = t + 1
-    work.tally[MARK] += 1
-    mark = work.tally[MARK]
+    work.tally[w.MARK] += 1
+    mark = work.tally[w.MARK]
     n = 0
-    for i in range(place + 1, work.at[N_FREE, t]):
+    for i in range(place + 1, work.at[w.N_FREE, t]):
         u = work.order[t, i]
         work.order[child, n] = u
         work.lin[child, u] = work.lin[t, u]
-        work.ids[MARKED, u] = mark
+        work.ids[w.MARKED, u] = mark
         n += 1
-    work.at[N_FREE, child] = n
-    work.sum[CONSTANT, child] = work.sum[CONSTANT, t] + work.lin[t, flip]
-    work.sum[SPENT, child] = work.sum[SPENT, t] + work.per[COST, flip]
-    work.sum[FAR, child] = work.sum[FAR, t] + work.per[DISTANCE, flip]
-    work.at[CHOSEN, t] = flip
-    begin = work.at[END, t]
+    work.at[w.N_FREE, child] = n
+    work.sum[w.CONSTANT, child] = work.sum[w.CONSTANT, t] + work.lin[t, flip]
+    work.sum[w.SPENT, child] = work.sum[w.SPENT, t] + work.per[w.COST, flip]
+    work.sum[w.FAR, child] = work.sum[w.FAR, t] + work.per[w.DISTANCE, flip]
+    work.at[w.CHOSEN, t] = flip
+    begin = work.at[w.END, t]
     out, top = begin, work.begin[begin]
-    for i in range(work.at[BEGIN, t], work.at[END, t]):
+    for i in range(work.at[w.BEGIN, t], work.at[w.END, t]):
         first, last = work.begin[i], work.begin[i + 1]
         if last - first > picks + 1:
             continue
-        if out + 1 >= MAX_STACK or top + last - first > MAX_STACK_MEMBERS:
+        if out + 1 >= w.MAX_STACK or top + last - first > w.MAX_STACK_MEMBERS:
             return False
         at = top
         free = True
@@ -337,7 +164,7 @@ def descend(work, t, place, picks):  # type: ignore[no-untyped-def]
             u = work.units[j]
             if u == flip:
                 continue
-            if work.ids[MARKED, u] != mark:
+            if work.ids[w.MARKED, u] != mark:
                 free = False
                 break
             work.units[at] = u
@@ -349,12 +176,12 @@ def descend(work, t, place, picks):  # type: ignore[no-untyped-def]
             work.lin[child, work.units[top]] += work.weight[i]
             continue
         work.weight[out] = work.weight[i]
-        work.key[out] = work.key[i] ^ (work.ids[BIT, flip] if size < last - first else 0)
+        work.key[out] = work.key[i] ^ (work.ids[w.BIT, flip] if size < last - first else 0)
         out += 1
         top = at
         work.begin[out] = top
-    work.at[BEGIN, child] = begin
-    work.at[END, child] = out
+    work.at[w.BEGIN, child] = begin
+    work.at[w.END, child] = out
     net(work, child)
     return True
 
@@ -376,13 +203,13 @@ def alike(work, a, b):  # type: ignore[no-untyped-def]
 @inner()
 def net(work, t):  # type: ignore[no-untyped-def]
     """Add up equal monomials of depth t. Not only for speed: what `gains` counts must be distinct monomials."""
-    exact = work.ids[BIT, work.ids.shape[1] - 1] == 1
-    begin, end = work.at[BEGIN, t], work.at[END, t]
+    exact = work.ids[w.BIT, work.ids.shape[1] - 1] == 1
+    begin, end = work.at[w.BEGIN, t], work.at[w.END, t]
     bits = 6
     while (1 << bits) < 2 * (end - begin):
         bits += 1
-    work.tally[STAMP] += 1
-    stamp = work.tally[STAMP]
+    work.tally[w.STAMP] += 1
+    stamp = work.tally[w.STAMP]
     out, top = begin, work.begin[begin]
     for i in range(begin, end):
         key = work.key[i]
@@ -406,4 +233,4 @@ def net(work, t):  # type: ignore[no-untyped-def]
             top += 1
         out += 1
         work.begin[out] = top
-    work.at[END, t] = out
+    work.at[w.END, t] = out

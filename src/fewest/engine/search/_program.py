@@ -16,18 +16,14 @@ from scipy.optimize import Bounds, LinearConstraint, milp
 from scipy.sparse import coo_array
 
 from fewest.engine.compiled import entry
+from fewest.engine.search import _work as w
 from fewest.engine.search._blocks import greedy
 from fewest.engine.search._cube import ALL
 from fewest.engine.search._reduce import collect
-from fewest.engine.search._work import (
-    STATE,
-    Trees,
-    Work,
-    WorkCubes,
-    WorkLeaves,
-)
-from fewest.engine.search.problem import Bools, Floats, Found, Outcome, Problem
+from fewest.engine.search._work import Trees, Work, WorkCubes, WorkLeaves
+from fewest.engine.search.problem import Found, Outcome, Problem
 from fewest.engine.structure.base import Ensemble
+from fewest.tables.arrays import Bools, Floats
 
 _NODES = 500  # of the solver: a count, so that the answer does not depend on the machine's load
 _SECONDS = 10.0
@@ -40,7 +36,7 @@ _MOST_LEAVES = 60_000
 def list_leaves(i, most, trees, cubes, leaves, work):  # type: ignore[no-untyped-def]
     """Reachable leaves of cube i into ``leaves``; how many, or -1 for too many."""
     for u in range(cubes.movable.shape[1]):
-        work.ids[STATE, u] = 2
+        work.ids[w.STATE, u] = 2
     x, r = cubes.start[i], cubes.goal[cubes.goal_of[i]]
     every = np.ones(trees.root.shape[0], dtype=np.bool_)
     return collect(trees, x, r, cubes.movable[i], most, every, leaves, work)[0]

@@ -10,23 +10,8 @@ from __future__ import annotations
 import numpy as np
 
 from fewest.engine.compiled import inner
-from fewest.engine.search._work import (
-    CODE,
-    EXPANSION,
-    FLIPPED_PATH,
-    KEPT_PATH,
-    LOCAL,
-    MAX_LEAVES,
-    MAX_MEMBERS,
-    MAX_TERMS,
-    N_TERMS,
-    SEEN,
-    STAMP,
-    STATE,
-    TABLE,
-    TRAIL,
-)
-from fewest.engine.structure._walk import goes_left
+from fewest.engine.search import _work as w
+from fewest.engine.structure.walk import goes_left
 
 _KEPT, _FLIPPED, _FREE = 0, 1, 2
 COLUMN, TESTS, LEFT, RIGHT = range(4)  # fields of Trees.link
@@ -48,7 +33,7 @@ def singles(trees, x, r, movable, sign, work, change, bends):  # type: ignore[no
     ``bends`` gets the trees whose path meets a bit at all: the others are the same on the whole cube.
     """
     total = trees.base
-    state, path, other = work.ids[STATE], work.ids[KEPT_PATH], work.ids[TRAIL]
+    state, path, other = work.ids[w.STATE], work.ids[w.KEPT_PATH], work.ids[w.TRAIL]
     for t in range(trees.root.shape[0]):
         node = np.int64(trees.root[t])
         n = 0
@@ -85,7 +70,7 @@ def collect(trees, x, r, movable, most, bends, leaves, work):  # type: ignore[no
     Returns (leaves or -1 for too many, whether any was cut).
     """
     n, top, cut = np.int64(0), np.int64(0), False
-    state = work.ids[STATE]
+    state = work.ids[w.STATE]
     for t in range(trees.root.shape[0]):
         if not bends[t]:
             continue
@@ -108,26 +93,26 @@ def collect(trees, x, r, movable, most, bends, leaves, work):  # type: ignore[no
                             n_pending += 1
                         else:
                             cut = True
-                        work.ids[SEEN, u] = 1
+                        work.ids[w.SEEN, u] = 1
                         state[u] = _KEPT
-                        work.ids[KEPT_PATH, n_kept] = u
+                        work.ids[w.KEPT_PATH, n_kept] = u
                         n_kept += 1
-                        work.ids[TRAIL, n_trail] = u
+                        work.ids[w.TRAIL, n_trail] = u
                         n_trail += 1
                 node = np.int64(link[LEFT] if is_left else link[RIGHT])
                 link = trees.link[node]
-            if n >= MAX_LEAVES or top + n_flipped + n_kept > MAX_MEMBERS:
+            if n >= w.MAX_LEAVES or top + n_flipped + n_kept > w.MAX_MEMBERS:
                 for j in range(n_trail):
-                    state[work.ids[TRAIL, j]] = _FREE
+                    state[work.ids[w.TRAIL, j]] = _FREE
                 return np.int64(-1), cut
             leaves.value[n] = trees.value[node]
             leaves.span[0, n] = top
             leaves.span[1, n] = n_flipped
             for j in range(n_flipped):
-                leaves.units[top + j] = work.ids[FLIPPED_PATH, j]
+                leaves.units[top + j] = work.ids[w.FLIPPED_PATH, j]
             top += n_flipped
             for j in range(n_kept):
-                leaves.units[top + j] = work.ids[KEPT_PATH, j]
+                leaves.units[top + j] = work.ids[w.KEPT_PATH, j]
             top += n_kept
             n += 1
             if n_pending == 0:
@@ -137,14 +122,14 @@ def collect(trees, x, r, movable, most, bends, leaves, work):  # type: ignore[no
             node, u, n_flipped, n_kept = np.int64(pending[0]), pending[1], pending[2], pending[3]
             while n_trail > pending[4]:
                 n_trail -= 1
-                state[work.ids[TRAIL, n_trail]] = _FREE
+                state[work.ids[w.TRAIL, n_trail]] = _FREE
             state[u] = _FLIPPED
-            work.ids[FLIPPED_PATH, n_flipped] = u
+            work.ids[w.FLIPPED_PATH, n_flipped] = u
             n_flipped += 1
-            work.ids[TRAIL, n_trail] = u
+            work.ids[w.TRAIL, n_trail] = u
             n_trail += 1
         for j in range(n_trail):
-            state[work.ids[TRAIL, j]] = _FREE
+            state[work.ids[w.TRAIL, j]] = _FREE
     leaves.span[0, n] = top
     return n, cut
 
@@ -152,8 +137,8 @@ def collect(trees, x, r, movable, most, bends, leaves, work):  # type: ignore[no
 @inner()
 def regrow(n_terms, bits, work):  # type: ignore[no-untyped-def]
     """Enter all terms into a table of 2**bits slots (Fibonacci hashing: codes of few units differ in few bits)."""
-    work.tally[STAMP] += 1
-    stamp = work.tally[STAMP]
+    work.tally[w.STAMP] += 1
+    stamp = work.tally[w.STAMP]
     for i in range(n_terms):
         slot = ((work.key[i] * _SPREAD) >> (63 - bits)) & ((1 << bits) - 1)
         while work.table[1, slot] == stamp:
@@ -171,7 +156,7 @@ def same_members(work, leaves, term, leaf, subset, size):  # type: ignore[no-unt
     for i in range(work.begin[term], work.begin[term + 1]):
         found = False
         for j in range(base, leaves.span[0, leaf + 1]):
-            if work.ids[LOCAL, leaves.units[j]] == work.units[i]:
+            if work.ids[w.LOCAL, leaves.units[j]] == work.units[i]:
                 place = j - base - n_flipped
                 found = place < 0 or (subset >> place) & 1 == 1
                 break
@@ -188,8 +173,8 @@ def expand(n_leaves, m, most, sign, leaves, work):  # type: ignore[no-untyped-de
     """
     cut, n, top, bits = False, np.int64(0), np.int64(0), np.int64(10)
     work.begin[0] = 0
-    work.tally[STAMP] += 1
-    stamp = work.tally[STAMP]
+    work.tally[w.STAMP] += 1
+    stamp = work.tally[w.STAMP]
     for leaf in range(n_leaves):
         start, n_flipped = leaves.span[0, leaf], leaves.span[1, leaf]
         n_kept = leaves.span[0, leaf + 1] - start - n_flipped
@@ -200,16 +185,16 @@ def expand(n_leaves, m, most, sign, leaves, work):  # type: ignore[no-untyped-de
             return np.int64(-1), True
         key = 0
         for j in range(start, start + n_flipped):
-            key ^= work.ids[CODE, leaves.units[j]]
+            key ^= work.ids[w.CODE, leaves.units[j]]
         leaves.grow[0, 0], leaves.grow[1, 0], leaves.grow[2, 0] = key, 0, n_flipped
         grown = 1
         for j in range(n_kept):
-            code = work.ids[CODE, leaves.units[start + n_flipped + j]]
+            code = work.ids[w.CODE, leaves.units[start + n_flipped + j]]
             for e in range(grown):
                 if leaves.grow[2, e] >= most:
                     cut = True
                     continue
-                if grown >= EXPANSION:
+                if grown >= w.EXPANSION:
                     return np.int64(-1), True
                 leaves.grow[0, grown] = leaves.grow[0, e] ^ code
                 leaves.grow[1, grown] = leaves.grow[1, e] | (1 << j)
@@ -233,26 +218,26 @@ def expand(n_leaves, m, most, sign, leaves, work):  # type: ignore[no-untyped-de
             if term >= 0:
                 work.weight[term] += signed
                 continue
-            if n >= MAX_TERMS or top + size > MAX_MEMBERS:
+            if n >= w.MAX_TERMS or top + size > w.MAX_MEMBERS:
                 return np.int64(-1), True
             work.table[1, slot] = stamp
             work.table[0, slot] = n
             work.weight[n] = signed
             work.key[n] = key
             for j in range(start, start + n_flipped):
-                work.units[top] = work.ids[LOCAL, leaves.units[j]]
+                work.units[top] = work.ids[w.LOCAL, leaves.units[j]]
                 top += 1
             for j in range(n_kept):
                 if (leaves.grow[1, e] >> j) & 1:
-                    work.units[top] = work.ids[LOCAL, leaves.units[start + n_flipped + j]]
+                    work.units[top] = work.ids[w.LOCAL, leaves.units[start + n_flipped + j]]
                     top += 1
             n += 1
             work.begin[n] = top
-            if 2 * n > (1 << bits) and (1 << bits) < TABLE:
+            if 2 * n > (1 << bits) and (1 << bits) < w.TABLE:
                 bits += 1
                 regrow(n, bits, work)
-                stamp = work.tally[STAMP]
-    work.tally[N_TERMS] = n
+                stamp = work.tally[w.STAMP]
+    work.tally[w.N_TERMS] = n
     return n, cut
 
 

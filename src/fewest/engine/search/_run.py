@@ -9,7 +9,8 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 
 from fewest.engine.search._work import Work, WorkAnswers, WorkCubes, works
-from fewest.engine.search.problem import Bools, Found, Problem
+from fewest.engine.search.problem import Found, Problem
+from fewest.tables.arrays import Bools
 
 Kernel = Callable[[int, int, Work, WorkAnswers], None]
 

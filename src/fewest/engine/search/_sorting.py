@@ -10,11 +10,13 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-SAME = 1e-12  # distances and scores closer than this (relative) are ties
+from fewest.engine.compiled import entry
+from fewest.engine.search._ties import NOISE
+
 FOUND, NONE = 0, 1
 
 
-@njit(cache=True, nogil=True)
+@entry
 def unit_sums(rows, order, span, coef):  # type: ignore[no-untyped-def]
     """Sum of coef * value over the columns of each unit (n, u)."""
     n, u = rows.shape[0], span.shape[0] - 1
@@ -29,7 +31,7 @@ def unit_sums(rows, order, span, coef):  # type: ignore[no-untyped-def]
     return out
 
 
-@njit(cache=True, nogil=True)
+@entry
 def solve_block(  # type: ignore[no-untyped-def]
     first, last, start, goal_sum, goal_of, order, span, coef, intercept, cut, sign, tolerance, movable, distance, limit,
     node_cap, outcome, moved, known, cost, lower, nodes,
@@ -94,21 +96,21 @@ def solve_block(  # type: ignore[no-untyped-def]
                 moved[i, best[k]] = True
 
 
-@njit(cache=True, nogil=True, inline="always")
+@njit(nogil=True, inline="always")
 def _nearest_single(u, change, score, tolerance, distance, i, far):  # type: ignore[no-untyped-def]
     """The turning unit that ranks first."""
     least = np.inf
     for j in range(u):  # selections, not branches: which units turn cannot be foreseen
         far[j] = distance[i, j] if score + change[j] < tolerance else np.inf
         least = far[j] if far[j] < least else least
-    chosen, reach = -1, least + SAME * abs(least)
+    chosen, reach = -1, least + NOISE * abs(least)
     for j in range(u):
-        if far[j] <= reach and (chosen < 0 or change[j] < change[chosen] - SAME * abs(change[chosen])):
+        if far[j] <= reach and (chosen < 0 or change[j] < change[chosen] - NOISE * abs(change[chosen])):
             chosen = j
     return chosen
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def _nearest_pair(u, change, score, most, tolerance, distance, i, unit, best):  # type: ignore[no-untyped-def]
     """Write the turning pair that ranks first to ``best``; how many pairs were looked at."""
     m = 0
@@ -122,15 +124,15 @@ def _nearest_pair(u, change, score, most, tolerance, distance, i, unit, best):  
             after = left + change[unit[b]]
             if after < tolerance:
                 far = near + distance[i, unit[b]]
-                gap = SAME * max(abs(far), abs(best_far)) if best_far < np.inf else 0.0
-                tied = abs(far - best_far) <= gap and after < best_score - SAME * abs(best_score)
+                gap = NOISE * max(abs(far), abs(best_far)) if best_far < np.inf else 0.0
+                tied = abs(far - best_far) <= gap and after < best_score - NOISE * abs(best_score)
                 if far < best_far - gap or tied:
                     best_far, best_score = far, after
                     best[0], best[1] = unit[a], unit[b]
     return m * (m - 1) // 2
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def _size(u, change, score, tolerance, gain, spare):  # type: ignore[no-untyped-def]
     """How many of the most helpful units it takes, 0 where all do not suffice; their changes, sorted, in ``gain``."""
     m = 0
@@ -149,7 +151,7 @@ def _size(u, change, score, tolerance, gain, spare):  # type: ignore[no-untyped-
     return 0
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def _candidates(u, change, score, tolerance, size, distance, i, gain, unit, far, spare, place):  # type: ignore[no-untyped-def]
     """Units that turn the cube together with the size - 1 most helpful ones, nearest first; how many there are."""
     others = score
@@ -167,7 +169,7 @@ def _candidates(u, change, score, tolerance, size, distance, i, gain, unit, far,
     return m
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def _fill_aid(size, m, unit, change, aid, top):  # type: ignore[no-untyped-def]
     """aid[j, r]: the most that r candidates from the j-th on can add; inf where there are fewer than r."""
     count = 0
@@ -188,7 +190,7 @@ def _fill_aid(size, m, unit, change, aid, top):  # type: ignore[no-untyped-def]
             aid[j, r] = total
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def _closest(  # type: ignore[no-untyped-def]
     size, m, unit, far, change, score, tolerance, node_cap, aid, gone, scores, pick, best
 ):
@@ -211,7 +213,7 @@ def _closest(  # type: ignore[no-untyped-def]
             ahead = gone[depth]
             for k in range(left):
                 ahead += far[j + k]
-            stop = ahead > best_far * (1.0 + SAME) or visited >= node_cap
+            stop = ahead > best_far * (1.0 + NOISE) or visited >= node_cap
         if stop:
             depth -= 1
             if depth >= 0:
@@ -231,7 +233,7 @@ def _closest(  # type: ignore[no-untyped-def]
     return visited
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def _take(unit, pick, out, size, first):  # type: ignore[no-untyped-def]
     """The picked units (or the first ones) in ascending order."""
     for k in range(size):
@@ -242,15 +244,15 @@ def _take(unit, pick, out, size, first):  # type: ignore[no-untyped-def]
         out[j] = one
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def _before(far, score, pick, best_far, best_score, best, unit, size):  # type: ignore[no-untyped-def]
     """Whether a set ranks before the best one: closer, then a lower score, then earlier units."""
     if best_far == np.inf:
         return True
-    gap = SAME * max(abs(far), abs(best_far))
+    gap = NOISE * max(abs(far), abs(best_far))
     if abs(far - best_far) > gap:
         return far < best_far
-    gap = SAME * max(abs(score), abs(best_score))
+    gap = NOISE * max(abs(score), abs(best_score))
     if abs(score - best_score) > gap:
         return score < best_score
     units = np.empty(size, dtype=np.int64)

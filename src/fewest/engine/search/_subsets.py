@@ -11,27 +11,15 @@ from math import comb
 import numpy as np
 import numpy.typing as npt
 
-from fewest.engine.search.problem import Bools, Floats, Found, Outcome, Problem
-
-Longs = npt.NDArray[np.int64]
+from fewest.engine.search._ties import as_cheap, round_significant
+from fewest.engine.search.problem import Found, Outcome, Problem
+from fewest.tables.arrays import Bools, Floats, Ints
 
 _HUGE = 2**62
 
-SAME = 1.0 + 1e-9  # costs within this factor count as equal
-
-
-def round_significant(values: Floats) -> Floats:
-    """Round to 12 significant decimals: what is compared when sets are ranked."""
-    size = np.abs(values)
-    known = np.isfinite(values) & (size > 1e-290)
-    power = 11.0 - np.floor(np.log10(np.where(known, size, 1.0)))
-    # A power of ten is exact only up to 1e22, hence dividing where the power is negative.
-    up, down = 10.0 ** np.maximum(power, 0.0), 10.0 ** np.maximum(-power, 0.0)
-    return np.where(known, np.round(values / down * up) / up * down, np.where(np.isfinite(values), 0.0, values))
-
 
 @lru_cache(maxsize=256)
-def _counts(m: int, k: int) -> tuple[Longs, ...]:
+def _counts(m: int, k: int) -> tuple[Ints, ...]:
     """C(x, q) for x = 0..m, one array for each q = 0..k (clipped: only tables that fit a budget are ever unranked)."""
     return tuple(np.array([min(comb(x, q), _HUGE) for x in range(m + 1)], dtype=np.int64) for q in range(k + 1))
 
@@ -56,7 +44,7 @@ def combinations(m: int, k: int, first: int = 0, last: int | None = None) -> npt
     return table
 
 
-def unit_lists(movable: Bools, cubes: Longs) -> Longs:
+def unit_lists(movable: Bools, cubes: Ints) -> Ints:
     """Movable units of cubes that all have the same number of them: (cubes, m)."""
     return np.nonzero(movable[cubes])[1].reshape(len(cubes), -1)
 
@@ -73,7 +61,7 @@ def summed(rows: Bools, weights: Floats) -> Floats:
     return np.asarray(np.where(rows, weights, 0.0).sum(axis=1))
 
 
-def rank(cubes: Longs, distance: Floats, score: Floats, rows: Bools) -> Longs:
+def rank(cubes: Ints, distance: Floats, score: Floats, rows: Bools) -> Ints:
     """Order that sorts by cube, then rounded distance, rounded score and unit list."""
     padded = np.zeros((len(rows), -(-rows.shape[1] // 64) * 64), dtype=bool)
     padded[:, : rows.shape[1]] = rows
@@ -97,7 +85,7 @@ class TurnedSubsets:
         self.distance = np.empty(0)
         self.score = np.empty(0)
 
-    def add(self, cubes: Longs, rows: Bools, score: Floats) -> None:
+    def add(self, cubes: Ints, rows: Bools, score: Floats) -> None:
         """Take in turned sets; those the rules or earlier failures forbid are left out."""
         fine = acceptable(self._problem, cubes, rows)
         cubes, rows, score = cubes[fine], rows[fine], score[fine]
@@ -136,14 +124,14 @@ class TurnedSubsets:
         self._clear()
 
 
-def record(found: Found, cubes: Longs, rows: Bools, cost: Floats | None) -> None:
+def record(found: Found, cubes: Ints, rows: Bools, cost: Floats | None) -> None:
     """Write acceptable sets (one per cube) and what they cost."""
     found.moved[cubes] = rows
     found.known[cubes] = True
     found.cost[cubes] = rows.sum(axis=1) if cost is None else summed(rows, cost[cubes])
 
 
-def acceptable(problem: Problem, cubes: Longs, rows: Bools) -> Bools:
+def acceptable(problem: Problem, cubes: Ints, rows: Bools) -> Bools:
     """Which sets the rules allow and no earlier failure excludes."""
     fine = np.ones(len(rows), dtype=bool)
     if problem.rules:
@@ -155,17 +143,17 @@ def acceptable(problem: Problem, cubes: Longs, rows: Bools) -> Bools:
     return fine
 
 
-def _place(cubes: Longs) -> Longs:
+def _place(cubes: Ints) -> Ints:
     """Position of each entry within its run of equal cube numbers."""
     index = np.arange(len(cubes))
     starts = np.concatenate(([True], cubes[1:] != cubes[:-1])) if len(cubes) else np.zeros(0, dtype=bool)
     return index - np.maximum.accumulate(np.where(starts, index, 0))
 
 
-def end_beyond(problem: Problem, found: Found, active: Longs, k: int) -> Longs:
+def end_beyond(problem: Problem, found: Found, active: Ints, k: int) -> Ints:
     """Before level k: cubes without acceptable sets of k units are NONE; the others are returned, bounded by k."""
     sizes = problem.movable.sum(axis=1)
-    whole = np.floor(within(problem.limit))
+    whole = np.floor(as_cheap(problem.limit))
     going = np.minimum(whole, sizes)[active] >= k
     over = active[~going]
     found.outcome[over] = Outcome.NONE
@@ -173,8 +161,3 @@ def end_beyond(problem: Problem, found: Found, active: Longs, k: int) -> Longs:
     found.complete[over] = problem.all_sets > 0
     found.lower[active[going]] = k
     return np.asarray(active[going])
-
-
-def within(limit: Floats) -> Floats:
-    """The limit, raised by what summing costs may add."""
-    return limit * SAME

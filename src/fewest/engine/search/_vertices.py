@@ -10,9 +10,10 @@ import numpy as np
 import numpy.typing as npt
 
 from fewest.engine.search import _kernels
-from fewest.engine.search._subsets import Longs, as_rows
-from fewest.engine.search.problem import Bools, Floats, Problem
+from fewest.engine.search._subsets import as_rows
+from fewest.engine.search.problem import Problem
 from fewest.engine.structure.base import Network
+from fewest.tables.arrays import Bools, Floats, Ints
 
 Singles = npt.NDArray[np.float32]
 Shorts = npt.NDArray[np.int16]
@@ -83,7 +84,7 @@ class VertexCubes:
             self._rooms[name] = np.zeros(size, dtype=np.float32)
         return self._rooms[name][:size].reshape(shape)
 
-    def exact(self, cubes: Longs, rows: Bools) -> Floats:
+    def exact(self, cubes: Ints, rows: Bools) -> Floats:
         """Signed scores in float64, each row by itself."""
         net = self.net
         raw = _kernels.exact_scores(
@@ -91,7 +92,7 @@ class VertexCubes:
         )  # fmt: skip
         return np.asarray(net.sign * (raw - net.cut))
 
-    def screen(self, cubes: Longs, units: Shorts) -> Singles:
+    def screen(self, cubes: Ints, units: Shorts) -> Singles:
         """Signed scores in float32 of sets given as unit lists (v, k); within ``band`` of the exact ones."""
         net = self.net
         out = np.empty(len(cubes), dtype=np.float32)
@@ -111,7 +112,7 @@ class VertexCubes:
             _kernels.dot_rows(held, net.last, net.last_bias, out[low : low + count])
         return out
 
-    def turned(self, cubes: Longs, units: Shorts, tolerance: float) -> npt.NDArray[np.intp]:
+    def turned(self, cubes: Ints, units: Shorts, tolerance: float) -> npt.NDArray[np.intp]:
         """Positions of the turned sets: float32 decides outside the band, float64 within it."""
         scores = self.screen(cubes, units)
         off = np.abs(scores - tolerance)

@@ -13,10 +13,7 @@ from typing import Generic, NamedTuple, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-F = npt.NDArray[np.float64]
-I = npt.NDArray[np.int32]  # noqa: E741
-L = npt.NDArray[np.int64]
-B = npt.NDArray[np.bool_]
+from fewest.tables.arrays import Bools, Floats, Ints, Ints32
 
 T = TypeVar("T")
 
@@ -52,17 +49,17 @@ class Trees(NamedTuple):
     that there are neither categories nor missing values, so that comparing with the threshold is all.
     """
 
-    column: I
-    threshold: F
-    left: I
-    right: I
-    missing_left: B
-    category: I
-    left_levels: B
-    value: F
-    root: I
-    unit: I
-    link: I
+    column: Ints32
+    threshold: Floats
+    left: Ints32
+    right: Ints32
+    missing_left: Bools
+    category: Ints32
+    left_levels: Bools
+    value: Floats
+    root: Ints32
+    unit: Ints32
+    link: Ints32
     plain: bool
     base: float
 
@@ -75,20 +72,20 @@ class WorkCubes(NamedTuple):
     binds in every cube, else a column for each implication and each forbidden set.
     """
 
-    start: F
-    goal: F
-    goal_of: I
-    movable: B
-    distance: F
-    cost: F
-    limit: F
+    start: Floats
+    goal: Floats
+    goal_of: Ints32
+    movable: Bools
+    distance: Floats
+    cost: Floats
+    limit: Floats
     sign: float
     cut: float
     tolerance: float
-    implies: I
-    binds: B
-    banned: B
-    banned_from: L
+    implies: Ints32
+    binds: Bools
+    banned: Bools
+    banned_from: Ints
     n_forbidden: int
     all_sets: int
     node_cap: int
@@ -102,16 +99,16 @@ class WorkAnswers(NamedTuple):
     """
 
     outcome: npt.NDArray[np.int8]
-    moved: B
-    known: B
-    cost: F
-    lower: F
-    nodes: L
-    complete: B
-    todo: B
-    retry: B
-    sets: B
-    n_sets: L
+    moved: Bools
+    known: Bools
+    cost: Floats
+    lower: Floats
+    nodes: Ints
+    complete: Bools
+    todo: Bools
+    retry: Bools
+    sets: Bools
+    n_sets: Ints
 
 
 class WorkLeaves(NamedTuple):
@@ -121,11 +118,11 @@ class WorkLeaves(NamedTuple):
     flipped.
     """
 
-    value: F
-    span: I
-    units: I
-    pending: I
-    grow: L
+    value: Floats
+    span: Ints32
+    units: Ints32
+    pending: Ints32
+    grow: Ints
 
 
 class Work(NamedTuple):
@@ -135,25 +132,25 @@ class Work(NamedTuple):
     the residual ones of each depth.
     """
 
-    ids: L
-    per: F
-    at: L
-    sum: F
-    lin: F
-    gain: F
-    order: L
-    charge: F
-    pair: F
-    weight: F
-    begin: L
-    units: I
-    key: L
-    table: L
-    implies: L
-    banned: B
-    kept: B
-    rank: F
-    tally: L
+    ids: Ints
+    per: Floats
+    at: Ints
+    sum: Floats
+    lin: Floats
+    gain: Floats
+    order: Ints
+    charge: Floats
+    pair: Floats
+    weight: Floats
+    begin: Ints
+    units: Ints32
+    key: Ints
+    table: Ints
+    implies: Ints
+    banned: Bools
+    kept: Bools
+    rank: Floats
+    tally: Ints
 
 
 class WorkPool(Generic[T]):

@@ -15,8 +15,9 @@ from fewest.engine.search._blocks import additive_costs, additive_sizes, small_b
 from fewest.engine.search._run import pack, run
 from fewest.engine.search._sorting import solve_block, unit_sums
 from fewest.engine.search._work import Work, WorkAnswers, WorkCubes
-from fewest.engine.search.problem import Floats, Found, Problem
+from fewest.engine.search.problem import Found, Problem
 from fewest.engine.structure.base import Additive
+from fewest.tables.arrays import Floats
 
 BLOCK = 4096  # cubes between two looks at the clock
 
@@ -70,7 +71,7 @@ def solve(structure: Additive, problem: Problem, n_jobs: int = 1) -> Found:
         small_block(first, last, changes, constants, cubes, work, out)
         if out.todo[first:last].any():
             rest = additive_sizes if problem.cost is None else additive_costs
-            rest(first, last, changes, constants, cubes, work, out)
+            rest(first, last, changes, constants, cubes, work, out, None)
 
     return run(problem, cubes, kernel, n_jobs)[0]
 

@@ -6,12 +6,12 @@ from collections.abc import Callable
 from typing import Literal
 
 import numpy as np
-import numpy.typing as npt
 
-from fewest.engine.search.problem import Floats, Found, Problem
+from fewest.engine.search.problem import Found, Problem
 from fewest.engine.structure.base import Additive, Composite, Ensemble, Network, Opaque, Structure
+from fewest.tables.arrays import Bools, Floats, Ints
 
-Scorer = Callable[[npt.NDArray[np.int64], npt.NDArray[np.bool_]], Floats]
+Scorer = Callable[[Ints, Bools], Floats]
 
 
 def strategy_name(structure: Structure | Opaque, floor: Literal["none", "bounded", "asked"] = "none") -> str:
@@ -75,7 +75,7 @@ def _solve_above(
     if not bounded:
         return _solve(structure, problem, own_score, own_tolerance, n_jobs)
 
-    def rest(part: Problem, cubes: npt.NDArray[np.int64]) -> Found:
+    def rest(part: Problem, cubes: Ints) -> Found:
         return _solve(structure, part, lambda local, moved: own_score(cubes[local], moved), own_tolerance, n_jobs)
 
     return credible.screened(rest, problem, n_jobs)
@@ -107,14 +107,14 @@ def _solve(
 def mixing_scorer(structure: Structure, problem: Problem) -> Scorer:
     """Signed scores of vertices by the structure's own arithmetic on mixed prepared rows."""
 
-    def score(cubes: npt.NDArray[np.int64], moved: npt.NDArray[np.bool_]) -> Floats:
+    def score(cubes: Ints, moved: Bools) -> Floats:
         rows = vertex_rows(problem, cubes, moved)
         return np.asarray(problem.sign * (structure.raw(rows) - structure.reading.cut))
 
     return score
 
 
-def vertex_rows(problem: Problem, cubes: npt.NDArray[np.int64], moved: npt.NDArray[np.bool_]) -> Floats:
+def vertex_rows(problem: Problem, cubes: Ints, moved: Bools) -> Floats:
     """Prepared rows of vertices: the columns of moved units come from the goal."""
     from_goal = np.where(problem.unit_of >= 0, moved[:, problem.unit_of], False)
     return np.where(from_goal, problem.goal[problem.goal_of[cubes]], problem.start[cubes])

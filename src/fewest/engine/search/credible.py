@@ -10,11 +10,10 @@ from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
-import numpy.typing as npt
 
-from fewest.engine.search import _credible, levelwise
-from fewest.engine.search._blocks import tree_changes
-from fewest.engine.search._gaussians import Room, make_room, pack_body
+from fewest.engine.search import levelwise
+from fewest.engine.search._blocks import additive_costs, additive_sizes, tree_changes, tree_costs, tree_sizes
+from fewest.engine.search._gaussians import floor_for, pack_body
 from fewest.engine.search._greedy import give_up
 from fewest.engine.search._run import pack, run
 from fewest.engine.search._work import Work, WorkAnswers, leaf_lists
@@ -23,6 +22,7 @@ from fewest.engine.search.ensemble import depth, is_small, pack_trees
 from fewest.engine.search.floor import Floor, MixtureCubes, Score, combined
 from fewest.engine.search.problem import Found, Outcome, Problem
 from fewest.engine.structure.base import Additive, Ensemble
+from fewest.tables.arrays import Ints
 
 BATCH = 65536
 
@@ -51,8 +51,9 @@ def solve(structure: Additive | Ensemble, problem: Problem, score: Score, n_jobs
         changes, constants = unit_changes(structure, cubes, problem)
 
         def kernel(first: int, last: int, work: Work, out: WorkAnswers) -> None:
-            search = _credible.additive_by_size if counted else _credible.additive_by_cost
-            search(first, last, changes, constants, cubes, work, out, body, make_room(body, cubes))
+            out.todo[first:last] = True
+            search = additive_sizes if counted else additive_costs
+            search(first, last, changes, constants, cubes, work, out, floor_for(body, cubes))
 
     else:
         changes, constants = np.zeros((problem.n_cubes, problem.n_units)), np.zeros(problem.n_cubes)
@@ -61,12 +62,13 @@ def solve(structure: Additive | Ensemble, problem: Problem, score: Score, n_jobs
 
         def kernel(first: int, last: int, work: Work, out: WorkAnswers) -> None:
             tree_changes(first, last, trees, cubes, work, changes, constants, bends)
-            search = _credible.trees_by_size if counted else _credible.trees_by_cost
+            out.todo[first:last] = True
             with leaf_lists.borrow(deepest) as leaves:
-                search(
-                    first, last, changes, constants, bends, trees, cubes, leaves, work, out, body,
-                    make_room(body, cubes),
-                )  # fmt: skip
+                rest = (trees, cubes, leaves, work, out, floor_for(body, cubes))
+                if counted:
+                    tree_sizes(first, last, changes, constants, bends, *rest)
+                else:
+                    tree_costs(first, last, changes, constants, bends, cubes.limit, *rest)
 
     found, _ = run(problem, cubes, kernel, n_jobs)
     _finish(problem, found, score, reading.tolerance)
@@ -96,7 +98,7 @@ def _finish(problem: Problem, found: Found, score: Score, tolerance: float) -> N
     give_up(combined(score, problem, tolerance), problem, tolerance, BATCH, found, spent)
 
 
-def screened(solve_rest: Callable[[Problem, npt.NDArray[np.int64]], Found], problem: Problem, n_jobs: int) -> Found:
+def screened(solve_rest: Callable[[Problem, Ints], Found], problem: Problem, n_jobs: int) -> Found:
     """Search with any other strategy, but only the cubes in which some acceptable set is credible at all.
 
     Parameters
@@ -130,11 +132,11 @@ def alone(problem: Problem, n_jobs: int) -> Found:
     question = replace(problem, all_sets=0, start=np.empty((problem.n_cubes, 0)), goal=np.empty((1, 0)))
     cubes = pack(question, 0.0, 0.0, True)
     changes, constants = np.zeros((problem.n_cubes, problem.n_units)), np.full(problem.n_cubes, -1.0)
-    search = _credible.additive_by_size if problem.cost is None else _credible.additive_by_cost
+    search = additive_sizes if problem.cost is None else additive_costs
 
     def kernel(first: int, last: int, work: Work, out: WorkAnswers) -> None:
-        room: Room = make_room(body, cubes)
-        search(first, last, changes, constants, cubes, work, out, body, room)
+        out.todo[first:last] = True
+        search(first, last, changes, constants, cubes, work, out, floor_for(body, cubes))
 
     found, _ = run(question, cubes, kernel, n_jobs)
     if problem.all_sets:

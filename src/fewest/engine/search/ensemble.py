@@ -7,21 +7,31 @@ program.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
-import numpy.typing as npt
 
 from fewest.engine.search._blocks import greedy, small_block, tree_changes, tree_costs, tree_sizes
 from fewest.engine.search._program import improve
 from fewest.engine.search._run import pack, run
 from fewest.engine.search._work import Trees, Work, WorkAnswers, WorkCubes, leaf_lists, works
-from fewest.engine.search.problem import Bools, Floats, Found, Outcome, Problem
+from fewest.engine.search.problem import Found, Outcome, Problem
 from fewest.engine.structure.base import Ensemble
+from fewest.tables.arrays import Bools, Floats, Ints
 
-_PATIENCE = 30_000  # nodes before the integer program is asked
-_SMALL = 40  # leaves per tree up to which the whole polynomial is tried first
+PATIENCE = 30_000  # nodes before the integer program is asked
+SMALL = 40  # leaves per tree up to which the whole polynomial is tried first
 
 
-def solve(structure: Ensemble, problem: Problem, n_jobs: int = 1) -> Found:
+def solve(
+    structure: Ensemble,
+    problem: Problem,
+    n_jobs: int = 1,
+    *,
+    small: int = SMALL,
+    patience: int = PATIENCE,
+    program: Callable[..., None] = improve,
+) -> Found:
     """Cheapest sets of units that turn each cube of the problem, proved.
 
     Parameters
@@ -32,25 +42,31 @@ def solve(structure: Ensemble, problem: Problem, n_jobs: int = 1) -> Found:
         The hypercubes and what is wanted of them.
     n_jobs : int
         Cubes are shared out among so many threads; the answer does not depend on it.
+    small, patience : int
+        Leaves per tree up to which the whole polynomial is tried first; nodes before ``program`` is asked.
+    program : callable
+        Improves what is known of a cube that was given up.
     """
     trees = pack_trees(structure, problem)
-    found, retry = _search(structure, problem, trees, min(problem.budget.nodes, _PATIENCE), n_jobs)
+    found, retry = _search(structure, problem, trees, min(problem.budget.nodes, patience), n_jobs, small)
     if retry.any():
         cubes = pack(problem, structure.reading.cut, structure.reading.tolerance, True)
         with leaf_lists.borrow(depth(trees)) as leaves, works.borrow(problem.n_units, 0, 0, 1) as work:
             for i in np.flatnonzero(retry).tolist():
-                improve(structure, problem, cubes, trees, found, i, leaves, work)
+                program(structure, problem, cubes, trees, found, i, leaves, work)
         rest = np.flatnonzero(retry & (found.outcome == Outcome.STOPPED))
-        if len(rest) and problem.budget.nodes > _PATIENCE:
+        if len(rest) and problem.budget.nodes > patience:
             rejected = {j: problem.rejected[i] for j, i in enumerate(rest.tolist()) if i in problem.rejected}
-            again, _ = _search(structure, problem.take(rest, rejected), trees, problem.budget.nodes, n_jobs)
+            again, _ = _search(structure, problem.take(rest, rejected), trees, problem.budget.nodes, n_jobs, small)
             _merge(found, again, rest)
     return found
 
 
-def _search(structure: Ensemble, problem: Problem, trees: Trees, node_cap: int, n_jobs: int) -> tuple[Found, Bools]:
+def _search(
+    structure: Ensemble, problem: Problem, trees: Trees, node_cap: int, n_jobs: int, leaves_per_tree: int
+) -> tuple[Found, Bools]:
     """Branch and bound on all cubes; the second value marks those given up."""
-    small = is_small(trees)
+    small = is_small(trees, leaves_per_tree)
     cubes = pack(problem, structure.reading.cut, structure.reading.tolerance, small)._replace(node_cap=node_cap)
     deepest = depth(trees)
     changes = np.zeros((problem.n_cubes, problem.n_units))
@@ -67,14 +83,14 @@ def _search(structure: Ensemble, problem: Problem, trees: Trees, node_cap: int, 
             return
         with leaf_lists.borrow(deepest) as leaves:
             if problem.cost is None:
-                tree_sizes(first, last, changes, constants, bends, trees, cubes, leaves, work, out)
+                tree_sizes(first, last, changes, constants, bends, trees, cubes, leaves, work, out, None)
             else:
-                tree_costs(first, last, changes, constants, bends, ceiling, trees, cubes, leaves, work, out)
+                tree_costs(first, last, changes, constants, bends, ceiling, trees, cubes, leaves, work, out, None)
 
     return run(problem, cubes, kernel, n_jobs)
 
 
-def _merge(found: Found, again: Found, rows: npt.NDArray[np.int64]) -> None:
+def _merge(found: Found, again: Found, rows: Ints) -> None:
     """Take over what a second search of the cubes ``rows`` knows better."""
     for j, i in enumerate(rows.tolist()):
         found.nodes[i] += again.nodes[j]
@@ -123,9 +139,9 @@ def pack_trees(structure: Ensemble, problem: Problem) -> Trees:
     )
 
 
-def is_small(trees: Trees) -> bool:
+def is_small(trees: Trees, small: int = SMALL) -> bool:
     """Whether trying the whole polynomial first pays."""
-    return int((trees.column < 0).sum()) <= _SMALL * len(trees.root)
+    return int((trees.column < 0).sum()) <= small * len(trees.root)
 
 
 def depth(trees: Trees) -> int:

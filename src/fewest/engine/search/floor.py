@@ -11,15 +11,13 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
+
+from fewest.tables.arrays import Bools, Floats, Ints, Ints32
 
 if TYPE_CHECKING:
     from fewest.engine.search.problem import Problem
 
-Floats = npt.NDArray[np.float64]
-Longs = npt.NDArray[np.int64]
-Bools = npt.NDArray[np.bool_]
-Score = Callable[[Longs, Bools], Floats]
+Score = Callable[[Ints, Bools], Floats]
 
 
 class Mixture(NamedTuple):
@@ -56,7 +54,7 @@ class MixtureCubes:
     mixture: Mixture
     start: Floats
     goal: Floats
-    unit_of: npt.NDArray[np.int32]
+    unit_of: Ints32
 
 
 @dataclass(frozen=True)
@@ -78,10 +76,10 @@ class Floor:
 
     level: float
     log_density: Score
-    cubes: Longs
+    cubes: Ints
     bodies: MixtureCubes | None = None
 
-    def take(self, cubes: Longs) -> Floor:
+    def take(self, cubes: Ints) -> Floor:
         """The condition for some of the cubes, renumbered."""
         bodies = self.bodies
         return replace(
@@ -90,7 +88,7 @@ class Floor:
             bodies=None if bodies is None else replace(bodies, start=bodies.start[cubes]),
         )
 
-    def missing(self, cubes: Longs, moved: Bools) -> Floats:
+    def missing(self, cubes: Ints, moved: Bools) -> Floats:
         """How much log-density the vertices lack; zero or less where they are credible."""
         return np.asarray(self.level - self.log_density(self.cubes[cubes], moved))
 
@@ -104,7 +102,7 @@ def combined(score: Score, problem: Problem, tolerance: float) -> Score:
     if floor is None:
         return score
 
-    def both(cubes: Longs, moved: Bools) -> Floats:
+    def both(cubes: Ints, moved: Bools) -> Floats:
         values = np.array(score(cubes, moved), dtype=np.float64)
         turned = np.flatnonzero(values < tolerance)
         if len(turned):

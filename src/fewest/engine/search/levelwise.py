@@ -13,20 +13,13 @@ import numpy as np
 
 from fewest.engine.search._by_cost import by_cost
 from fewest.engine.search._greedy import give_up
-from fewest.engine.search._subsets import (
-    Longs,
-    TurnedSubsets,
-    acceptable,
-    as_rows,
-    combinations,
-    end_beyond,
-    round_significant,
-    unit_lists,
-)
+from fewest.engine.search._subsets import TurnedSubsets, acceptable, as_rows, combinations, end_beyond, unit_lists
+from fewest.engine.search._ties import round_significant
 from fewest.engine.search.floor import combined
-from fewest.engine.search.problem import Bools, Floats, Found, Outcome, Problem
+from fewest.engine.search.problem import Found, Outcome, Problem
+from fewest.tables.arrays import Bools, Floats, Ints
 
-Score = Callable[[Longs, Bools], Floats]
+Score = Callable[[Ints, Bools], Floats]
 
 _ORDERED = 2**16  # sets per cube and level up to which they are sorted by distance first
 _HELD = 2**22  # sorted positions held at a time, over all cubes
@@ -91,7 +84,7 @@ def _by_count(score: Score, problem: Problem, tolerance: float, batch: int, foun
         active = _level(score, problem, tolerance, batch, found, active[fits], k)
 
 
-def _level(score: Score, problem: Problem, tolerance: float, batch: int, found: Found, active: Longs, k: int) -> Longs:
+def _level(score: Score, problem: Problem, tolerance: float, batch: int, found: Found, active: Ints, k: int) -> Ints:
     """Look at the sets of k units of the cubes ``active``; settle those turned and return the others."""
     sizes = problem.movable.sum(axis=1)
     ways = np.array([comb(int(m), k) for m in sizes[active]], dtype=np.int64)
@@ -124,7 +117,7 @@ class _Group:
     so a cube leaves after the wave that holds its answer; with ``all_sets`` there is one wave.
     """
 
-    def __init__(self, problem: Problem, cubes: Longs, m: int, k: int) -> None:
+    def __init__(self, problem: Problem, cubes: Ints, m: int, k: int) -> None:
         self._problem, self._cubes, self._m, self._k = problem, cubes, m, k
         self._units = unit_lists(problem.movable, cubes)
         self._ways = comb(m, k)
@@ -144,7 +137,7 @@ class _Group:
         """Where the wave that begins at ``_at`` ends."""
         return self._ways if self._order is None else min(max(64, 4 * self._at, self._ways // 16), self._ways)
 
-    def wave(self, batch: int) -> Iterator[tuple[Longs, Bools]]:
+    def wave(self, batch: int) -> Iterator[tuple[Ints, Bools]]:
         """Cubes and rows of this wave, in pieces of about a batch."""
         width = self._next - self._at
         step = max(1, batch // max(width, 1))
@@ -177,10 +170,10 @@ class _Group:
 
 
 def _scored(
-    score: Score, problem: Problem, pairs: Iterable[tuple[Longs, Bools]], batch: int
-) -> Iterator[tuple[Longs, Bools, Floats]]:
+    score: Score, problem: Problem, pairs: Iterable[tuple[Ints, Bools]], batch: int
+) -> Iterator[tuple[Ints, Bools, Floats]]:
     """Score the sets that are acceptable, gathered into calls of ``batch`` vertices."""
-    held: list[tuple[Longs, Bools]] = []
+    held: list[tuple[Ints, Bools]] = []
     count = 0
     for cubes, rows in pairs:
         fine = acceptable(problem, cubes, rows) if problem.rules or problem.rejected else slice(None)
@@ -194,8 +187,8 @@ def _scored(
 
 
 def _calls(
-    score: Score, problem: Problem, held: list[tuple[Longs, Bools]], batch: int
-) -> Iterator[tuple[Longs, Bools, Floats]]:
+    score: Score, problem: Problem, held: list[tuple[Ints, Bools]], batch: int
+) -> Iterator[tuple[Ints, Bools, Floats]]:
     """The calls themselves; the deadline is looked at before each."""
     all_cubes = np.concatenate([cubes for cubes, _ in held])
     all_rows = np.concatenate([rows for _, rows in held])

@@ -17,18 +17,12 @@ import numpy.typing as npt
 from fewest.engine.search import _tree, levelwise
 from fewest.engine.search._bounds import BoundNodes, Bounds, bound, margin
 from fewest.engine.search._greedy import give_up
-from fewest.engine.search._subsets import (
-    Longs,
-    TurnedSubsets,
-    as_rows,
-    combinations,
-    end_beyond,
-    unit_lists,
-)
+from fewest.engine.search._subsets import TurnedSubsets, as_rows, combinations, end_beyond, unit_lists
 from fewest.engine.search._vertices import Net, Shorts, VertexCubes
 from fewest.engine.search.floor import combined
-from fewest.engine.search.problem import Bools, Floats, Found, Outcome, Problem
+from fewest.engine.search.problem import Found, Outcome, Problem
 from fewest.engine.structure.base import Network
+from fewest.tables.arrays import Bools, Floats, Ints
 
 Bytes = npt.NDArray[np.int8]
 
@@ -123,7 +117,7 @@ class _Level:
         self.turned = TurnedSubsets(problem)
         self.stopped = np.zeros(problem.n_cubes, dtype=bool)
 
-    def enumerate(self, cubes: Longs) -> None:
+    def enumerate(self, cubes: Ints) -> None:
         """Look at all sets of k units."""
         sizes = self._problem.movable.sum(axis=1)
         for m in np.unique(sizes[cubes]):
@@ -139,7 +133,7 @@ class _Level:
                     break
                 self._take(np.repeat(part, ways), units[:, table].reshape(-1, self._k))
 
-    def walk(self, cubes: Longs) -> None:
+    def walk(self, cubes: Ints) -> None:
         """Walk the tree of all sets of k units, many cubes at a time, bounding every sub-cube."""
         stack = [self._roots(cubes)]
         while stack:
@@ -153,7 +147,7 @@ class _Level:
             if len(nodes) > 0:
                 stack.extend(self._process(nodes))
 
-    def _roots(self, cubes: Longs) -> BoundNodes:
+    def _roots(self, cubes: Ints) -> BoundNodes:
         """The whole cubes; units that can change the output most stand first."""
         strength = np.where(self._problem.movable[cubes], self._view.strength[cubes], -1.0)
         order = np.argsort(-strength, axis=1, kind="stable")
@@ -210,14 +204,14 @@ class _Level:
             if count:
                 self._take(cubes[:count], units[:count])
 
-    def _afford(self, cubes: Longs, nodes: Longs) -> Longs:
+    def _afford(self, cubes: Ints, nodes: Ints) -> Ints:
         """Charge cubes for what comes next; those that cannot pay are stopped, the others returned."""
         fits = self._found.nodes[cubes] + nodes <= self._problem.budget.nodes
         self.stopped[cubes[~fits]] = True
         self._found.nodes[cubes[fits]] += nodes[fits]
         return np.asarray(cubes[fits])
 
-    def _take(self, cubes: Longs, units: Shorts) -> None:
+    def _take(self, cubes: Ints, units: Shorts) -> None:
         """Score sets and keep the turned ones; without ``all_sets`` only those that can still rank first."""
         one = not self._problem.all_sets
         if one:
@@ -250,7 +244,7 @@ def _divide(nodes: BoundNodes, wanted: Bools) -> tuple[BoundNodes, BoundNodes | 
     return _some(nodes, wanted & now), rest if len(rest) else None
 
 
-def _some(nodes: BoundNodes, mask: Bools, keep: Longs | None = None) -> BoundNodes:
+def _some(nodes: BoundNodes, mask: Bools, keep: Ints | None = None) -> BoundNodes:
     """The nodes of a mask; of their free units all or the last ``keep``."""
     sizes = np.diff(nodes.offset)
     kept = (sizes if keep is None else keep) * mask

@@ -17,10 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from fewest.engine.search.floor import Floor
-
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int32]
-Bools = npt.NDArray[np.bool_]
+from fewest.tables.arrays import Bools, Floats, Ints, Ints32
 
 
 class Outcome(IntEnum):
@@ -67,18 +64,18 @@ class Rules:
         features may move without the one that a rule is about.
     """
 
-    implies: Ints = field(default_factory=lambda: np.empty((0, 2), dtype=np.int32))
-    forbidden: tuple[Ints, ...] = ()
+    implies: Ints32 = field(default_factory=lambda: np.empty((0, 2), dtype=np.int32))
+    forbidden: tuple[Ints32, ...] = ()
     binds: Bools | None = None
 
     def __bool__(self) -> bool:
         return len(self.implies) > 0 or len(self.forbidden) > 0
 
-    def take(self, cubes: npt.NDArray[np.int64] | list[int]) -> Rules:
+    def take(self, cubes: Ints | list[int]) -> Rules:
         """The rules of some of the cubes."""
         return self if self.binds is None else replace(self, binds=self.binds[cubes])
 
-    def each(self, n: int) -> tuple[list[tuple[int, int, Bools]], list[tuple[Ints, Bools]]]:
+    def each(self, n: int) -> tuple[list[tuple[int, int, Bools]], list[tuple[Ints32, Bools]]]:
         """Implications and forbidden sets, each with the n cubes it binds in (n,)."""
         count = len(self.implies) + len(self.forbidden)
         binds = np.broadcast_to(True, (n, count)) if self.binds is None else np.broadcast_to(self.binds, (n, count))
@@ -137,8 +134,8 @@ class Problem:
 
     start: Floats
     goal: Floats
-    goal_of: Ints
-    unit_of: Ints
+    goal_of: Ints32
+    unit_of: Ints32
     movable: Bools
     distance: Floats
     limit: Floats
@@ -160,7 +157,7 @@ class Problem:
         """Number of units."""
         return int(self.movable.shape[1])
 
-    def take(self, cubes: npt.NDArray[np.int64], rejected: Mapping[int, Bools] | None = None) -> Problem:
+    def take(self, cubes: Ints, rejected: Mapping[int, Bools] | None = None) -> Problem:
         """The problem of some of the cubes; ``rejected`` is keyed by their new numbers."""
         return replace(
             self,
@@ -205,7 +202,7 @@ class Found:
     known: Bools
     cost: Floats
     lower: Floats
-    nodes: npt.NDArray[np.int64]
+    nodes: Ints
     sets: list[Bools] | None
     complete: Bools
 
@@ -224,7 +221,7 @@ class Found:
             complete=np.zeros(n, dtype=bool),
         )
 
-    def put(self, cubes: npt.NDArray[np.int64], other: Found) -> None:
+    def put(self, cubes: Ints, other: Found) -> None:
         """Overwrite the entries of some cubes."""
         for name in ("outcome", "moved", "known", "cost", "lower", "complete"):
             getattr(self, name)[cubes] = getattr(other, name)

@@ -5,11 +5,8 @@ A *structure* gives a raw score and the cut at which the decision turns; `Opaque
 
 from fewest.engine.structure.base import (
     Additive,
-    Bools,
     Composite,
     Ensemble,
-    Floats,
-    Ints,
     Network,
     Opaque,
     Reading,
@@ -22,11 +19,8 @@ from fewest.engine.structure.read import read
 
 __all__ = [
     "Additive",
-    "Bools",
     "Composite",
     "Ensemble",
-    "Floats",
-    "Ints",
     "Network",
     "Opaque",
     "Reading",

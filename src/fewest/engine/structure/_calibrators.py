@@ -6,8 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from fewest.engine.structure._question import EPS32, EPS64, Link, Question, logistic
-from fewest.engine.structure.base import Floats, Opaque
+from fewest.engine.structure.base import Opaque
+from fewest.engine.structure.question import EPS32, EPS64, Link, Question, logistic
+from fewest.tables.arrays import Floats
 
 
 def calibrator_link(calibrator: Any, method: str, base_kind: str) -> Link | Opaque:

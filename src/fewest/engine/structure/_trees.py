@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from fewest.engine.structure._question import EPS64
-from fewest.engine.structure.base import Bools, Ensemble, Floats, Ints, Reading
+from fewest.engine.structure.base import Ensemble, Reading
+from fewest.engine.structure.question import EPS64
+from fewest.tables.arrays import Bools, Floats, Ints32
 
 
 @dataclass(frozen=True)
@@ -21,10 +22,10 @@ class ModelTree:
     values go.
     """
 
-    column: Ints
+    column: Ints32
     threshold: Floats
-    left: Ints
-    right: Ints
+    left: Ints32
+    right: Ints32
     missing_left: Bools
     value: Floats
     levels: dict[int, Bools] = field(default_factory=dict)
@@ -95,11 +96,11 @@ def _joined(parts: Sequence[Any], dtype: Any) -> Any:
     return np.concatenate(parts).astype(dtype) if parts else np.zeros(0, dtype)
 
 
-def _moved(tree: ModelTree, children: Ints, first: int) -> Ints:
+def _moved(tree: ModelTree, children: Ints32, first: int) -> Ints32:
     return np.where(tree.column >= 0, children + first, -1).astype(np.int32)
 
 
-def _categories(trees: Sequence[ModelTree], root: Ints, nodes: int) -> tuple[Ints, Bools]:
+def _categories(trees: Sequence[ModelTree], root: Ints32, nodes: int) -> tuple[Ints32, Bools]:
     """Number the categorical splits and pad their tables: a level a split does not know goes with the missing."""
     width = max((len(row) for tree in trees for row in tree.levels.values()), default=1)
     category = np.full(nodes, -1, dtype=np.int32)

@@ -6,8 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from fewest.engine.structure._question import FoundQuestion, Question, logistic, margin_link
-from fewest.engine.structure.base import Additive, Floats, Opaque, Reading
+from fewest.engine.structure.base import Additive, Opaque, Reading
+from fewest.engine.structure.question import FoundQuestion, Question, logistic, margin_link
+from fewest.tables.arrays import Floats
 
 
 def read_ebm(model: Any, question: Question) -> FoundQuestion | Opaque:

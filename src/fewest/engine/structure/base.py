@@ -12,11 +12,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
-import numpy.typing as npt
 
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int32]
-Bools = npt.NDArray[np.bool_]
+from fewest.tables.arrays import Bools, Floats, Ints32
 
 
 def as_floats(model_input: Any) -> Floats:
@@ -53,7 +50,7 @@ class Reading:
     cut: float
     tolerance: float
     prepare: Callable[[Any], Floats]
-    source: Ints
+    source: Ints32
     growth: float = 0.0
 
 
@@ -113,20 +110,20 @@ class Ensemble:
     """
 
     reading: Reading
-    column: Ints
+    column: Ints32
     threshold: Floats
-    left: Ints
-    right: Ints
+    left: Ints32
+    right: Ints32
     missing_left: Bools
-    category: Ints
+    category: Ints32
     left_levels: Bools
     value: Floats
-    root: Ints
+    root: Ints32
     base: float
 
     def raw(self, Z: Floats) -> Floats:
         """Raw score of prepared rows Z (n, d) -> (n,)."""
-        from fewest.engine.structure._walk import ensemble_raw
+        from fewest.engine.structure.walk import ensemble_raw
 
         return np.asarray(
             ensemble_raw(

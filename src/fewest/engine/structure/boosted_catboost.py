@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from fewest.engine.structure._question import FoundQuestion, Question, all_columns, chances_only, logistic
 from fewest.engine.structure._trees import ModelTree, make_tree, stack, sum_tolerance
 from fewest.engine.structure.base import Opaque, Reading, as_float32_values
+from fewest.engine.structure.question import FoundQuestion, Question, all_columns, chances_only, logistic
 
 _MOST_NODES = 20_000_000
 

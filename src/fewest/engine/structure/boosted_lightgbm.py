@@ -9,9 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from fewest.engine.structure._question import FoundQuestion, Question, all_columns, chances_only, logistic
 from fewest.engine.structure._trees import ModelTree, make_tree, stack, sum_tolerance
-from fewest.engine.structure.base import Bools, Floats, Opaque, Reading, as_float32_values, as_floats
+from fewest.engine.structure.base import Opaque, Reading, as_float32_values, as_floats
+from fewest.engine.structure.question import FoundQuestion, Question, all_columns, chances_only, logistic
+from fewest.tables.arrays import Bools, Floats
 
 _ZERO = float(np.float32(1e-35))  # LightGBM's kZeroThreshold: anything smaller is zero
 _MISSING_ZERO, _MISSING_NAN = 1, 2

@@ -8,9 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from fewest.engine.structure._question import EPS32, FoundQuestion, Link, Question, all_columns, chances_only, logistic
 from fewest.engine.structure._trees import ModelTree, make_tree, stack, sum_tolerance
-from fewest.engine.structure.base import Additive, Bools, Floats, Opaque, Reading
+from fewest.engine.structure.base import Additive, Opaque, Reading
+from fewest.engine.structure.question import EPS32, FoundQuestion, Link, Question, all_columns, chances_only, logistic
+from fewest.tables.arrays import Bools, Floats
 
 _OBJECTIVES = frozenset({"binary:logistic", "reg:logistic", "multi:softprob", "multi:softmax"})
 

@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 
 from fewest.engine.structure._calibrators import base_threshold, calibrator_link
-from fewest.engine.structure._question import EPS64, FoundQuestion, Link, Question, Readable, chances_only, plain
-from fewest.engine.structure.base import Composite, Ensemble, Floats, Opaque, Reading, as_float32_values
+from fewest.engine.structure.base import Composite, Ensemble, Opaque, Reading, as_float32_values
+from fewest.engine.structure.question import EPS64, FoundQuestion, Link, Question, Readable, chances_only, plain
+from fewest.tables.arrays import Floats
 
 Find = Callable[[Any, Question], FoundQuestion | Opaque]
 

@@ -6,9 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from fewest.engine.structure._question import FoundQuestion, Question, all_columns, logistic, margin_link
 from fewest.engine.structure._trees import ModelTree, make_tree, stack, sum_tolerance
-from fewest.engine.structure.base import Bools, Floats, Ints, Opaque, Reading, as_floats
+from fewest.engine.structure.base import Opaque, Reading, as_floats
+from fewest.engine.structure.question import FoundQuestion, Question, all_columns, logistic, margin_link
+from fewest.tables.arrays import Bools, Floats, Ints32
 
 
 def read_hist_gradient(model: Any, question: Question) -> FoundQuestion | Opaque:
@@ -45,7 +46,7 @@ class _Prepared:
         return as_floats(self.preprocessor.transform(model_input))
 
 
-def _source(model: Any) -> Ints:
+def _source(model: Any) -> Ints32:
     if getattr(model, "_preprocessor", None) is None:
         return all_columns(model.n_features_in_)
     first = np.asarray(model.is_categorical_, dtype=bool)

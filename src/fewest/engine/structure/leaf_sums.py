@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from fewest.engine.structure._question import FoundQuestion, Question, logistic, margin_link
 from fewest.engine.structure._trees import ModelTree, sum_tolerance
 from fewest.engine.structure.base import Ensemble, Opaque
+from fewest.engine.structure.question import FoundQuestion, Question, logistic, margin_link
 
 
 def read_leaf_sum(model: Any, question: Question) -> FoundQuestion | Opaque:

@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from fewest.engine.structure._question import (
+from fewest.engine.structure.base import Additive, Opaque, Reading, as_floats
+from fewest.engine.structure.question import (
     EPS32,
     EPS64,
     FoundQuestion,
@@ -17,7 +18,7 @@ from fewest.engine.structure._question import (
     logistic,
     margin_link,
 )
-from fewest.engine.structure.base import Additive, Floats, Opaque, Reading, as_floats
+from fewest.tables.arrays import Floats
 
 LINEAR = frozenset({
     "LogisticRegression", "LogisticRegressionCV", "LinearSVC", "RidgeClassifier", "RidgeClassifierCV", "SGDClassifier",

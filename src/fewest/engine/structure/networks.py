@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from fewest.engine.structure._question import (
+from fewest.engine.structure.base import Network, Opaque, Reading, as_float32_values, as_floats
+from fewest.engine.structure.question import (
     EPS32,
     EPS64,
     FoundQuestion,
@@ -18,7 +19,7 @@ from fewest.engine.structure._question import (
     logistic,
     plain,
 )
-from fewest.engine.structure.base import Floats, Network, Opaque, Reading, as_float32_values, as_floats
+from fewest.tables.arrays import Floats
 
 _TORCH_ACTIVATIONS = {"ReLU": "relu", "Tanh": "tanh", "Sigmoid": "logistic"}
 _TORCH_IGNORED = frozenset({"Identity", "Flatten", "Dropout"})

@@ -9,9 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from fewest.engine.structure._question import FoundQuestion, Question, chances_only, plain
 from fewest.engine.structure._trees import make_tree, stack, sum_tolerance
-from fewest.engine.structure.base import Floats, Opaque, Reading
+from fewest.engine.structure.base import Opaque, Reading
+from fewest.engine.structure.question import FoundQuestion, Question, chances_only, plain
+from fewest.tables.arrays import Floats
 
 NEUTRAL = frozenset({"CARTClassifier", "C45Classifier", "GOSDTClassifier", "LoadedTreeClassifier", "TOptClassifier"})
 

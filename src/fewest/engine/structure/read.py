@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from fewest.engine.structure._question import FoundQuestion, Question
 from fewest.engine.structure.additive_ebm import read_ebm
 from fewest.engine.structure.base import Additive, Composite, Ensemble, Network, Opaque
 from fewest.engine.structure.boosted_catboost import read_catboost
@@ -20,6 +19,7 @@ from fewest.engine.structure.leaf_sums import read_leaf_sum
 from fewest.engine.structure.linear import LINEAR, read_linear
 from fewest.engine.structure.networks import read_mlp, read_torch
 from fewest.engine.structure.neutral_trees import NEUTRAL, read_neutral
+from fewest.engine.structure.question import FoundQuestion, Question
 from fewest.engine.structure.sklearn_trees import (
     FORESTS,
     TREES,

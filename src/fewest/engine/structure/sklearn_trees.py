@@ -9,7 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from fewest.engine.structure._question import (
+from fewest.engine.structure._trees import ModelTree, make_tree, stack, sum_tolerance
+from fewest.engine.structure.base import Opaque, Reading, as_float32_values
+from fewest.engine.structure.question import (
     FoundQuestion,
     Link,
     Question,
@@ -19,8 +21,7 @@ from fewest.engine.structure._question import (
     margin_link,
     plain,
 )
-from fewest.engine.structure._trees import ModelTree, make_tree, stack, sum_tolerance
-from fewest.engine.structure.base import Floats, Opaque, Reading, as_float32_values
+from fewest.tables.arrays import Floats
 
 TREES = frozenset({"DecisionTreeClassifier", "ExtraTreeClassifier"})
 FORESTS = frozenset({"RandomForestClassifier", "ExtraTreesClassifier"})

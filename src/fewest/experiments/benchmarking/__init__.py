@@ -15,8 +15,8 @@ __all__ = ["Row", "main", "rows"]
 def rows(only: list[str] | None = None, quick: bool = False) -> Iterator[Row]:
     """Rows of the workloads, one after the other."""
     from fewest.experiments.benchmarking.comparison import comparison
-    from fewest.experiments.benchmarking.files import files_boosted, files_linear
     from fewest.experiments.benchmarking.growth import growth
+    from fewest.experiments.benchmarking.large_tables import files_boosted, files_linear
     from fewest.experiments.benchmarking.training import training
     from fewest.experiments.benchmarking.trees import tree_million
     from fewest.experiments.benchmarking.workloads import QUICK, WORKLOADS

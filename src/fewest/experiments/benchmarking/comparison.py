@@ -57,7 +57,7 @@ def _ratio(subject: subjects.Subject, cases: pd.DataFrame) -> float:
     sighted, blind = (subject.explainer(unseen="allow") for _ in range(2))
     inside = blind.look_inside(subject.cases)
     sighted.look_inside(subject.cases)
-    blind._inside = Blind(**{part.name: getattr(inside, part.name) for part in fields(ModelReading)})
+    blind.reader.reading = Blind(**{part.name: getattr(inside, part.name) for part in fields(ModelReading)})
     return in_turns(partial(sighted.explain, cases), partial(blind.explain, cases))
 
 

@@ -12,8 +12,9 @@ import pandas as pd
 
 from fewest import references
 from fewest.decision import Decision
+from fewest.engine.cubes import CasePairs, set_up_cubes
 from fewest.engine.model_reading import ModelReading
-from fewest.engine.points import CasePairs, Task, _set_up
+from fewest.engine.points import PointGoals
 from fewest.engine.search import Budget, Problem
 from fewest.engine.structure import Opaque
 from fewest.engine.structure.base import Structure
@@ -83,19 +84,18 @@ class Subject:
 
     def problem(self, **options: Any) -> tuple[Structure, Problem]:
         """The search problem of the cases."""
-        explainer = self.explainer(**options)
-        inside = explainer.look_inside(self.cases)
+        goals = self.explainer(**options).goals
+        if not isinstance(goals, PointGoals):
+            raise TypeError("only points span hypercubes")
+        task = goals.task(self.cases, float("inf"), 0)
+        inside = task.inside
         if isinstance(inside.structure, Opaque):
             raise TypeError(f"not read: {inside.structure.reason}")
-        task = Task(
-            self.decision, self.references, explainer.constraints, explainer._units, explainer._cost, inside,
-            inside.goals(self.references.frame), 1, 1_000_000, 20_000, 1e-9, float("inf"), 0, 1,
-        )  # fmt: skip
         far = Distances.read(task.schema, self.cases, self.references.frame)
         goal_of = self.references.candidates(self.cases, far)[:, 0]
         towards = CasePairs(self.cases, far, np.arange(len(self.cases)), goal_of)
         prepared = inside.prepare(inside.encoding.transform(self.cases))
-        problem = _set_up(task, towards, np.full(len(self.cases), np.inf), prepared).problem
+        problem = set_up_cubes(task, towards, np.full(len(self.cases), np.inf), prepared).problem
         return inside.structure, replace(problem, budget=Budget())
 
 

@@ -11,7 +11,7 @@ import pandas as pd
 from fewest import references
 from fewest.decision import Decision
 from fewest.experiments.benchmarking.measure import Row, at_least, at_most, cpu
-from fewest.experiments.benchmarking.plain_tree import negative_paths, plain_sev_t
+from fewest.experiments.benchmarking.yardsticks import negative_paths, plain_sev_t
 from fewest.explainer import Explainer
 
 ROWS = 1_000_000

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import os
 import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -15,10 +15,12 @@ import numpy as np
 
 from fewest import references
 from fewest.constraints import Constraints, Immutable
-from fewest.engine.search import Outcome, choose
+from fewest.engine.search import Found, Outcome, Problem, choose
+from fewest.engine.structure.base import Structure
 from fewest.experiments.benchmarking import subjects
+from fewest.experiments.benchmarking.large_tables import linear_million
 from fewest.experiments.benchmarking.measure import Row, at_least, at_most, cpu, skipped
-from fewest.experiments.benchmarking.plain_bfs import plain_bfs
+from fewest.experiments.benchmarking.yardsticks import plain_bfs
 
 BFS_CAP = 20_000
 
@@ -33,61 +35,56 @@ def needs_data(name: str, target: str) -> Row:
     return skipped(name, target, "the paper's data are not here: set FEWEST_DATA to their folder")
 
 
-def _ratio_to_predict(name: str, kind: str) -> tuple[float, str]:
-    """CPU of the search over CPU of the final model's predict_proba, same rows, both on one thread."""
-    subject = subjects.subject(name, kind)
-    structure, problem = subject.problem()
-    final, rows, _ = subject.prepared()
-    search = cpu(lambda: choose.solve(structure, problem, _no_model, 0.0, 1))
-    predict = cpu(lambda: final.predict_proba(rows))
-    found = choose.solve(structure, problem, _no_model, 0.0, 1)
-    size = found.cost[found.outcome == Outcome.FOUND]
-    proved = float((found.outcome != Outcome.STOPPED).mean())
-    whole = cpu(partial(subject.decision.model.predict_proba, subject.cases))
-    detail = (
-        f"{1e6 * search / problem.n_cubes:.2f} us/query against {1e6 * predict / len(rows):.2f} us/row "
-        f"({search / whole:.2g} x the whole pipeline), "
-        f"n {len(rows)}, mean SEV {size.mean():.2f}, largest {size.max():.0f}, "
-        f"unreachable {(found.outcome == Outcome.NONE).mean():.1%}, proved {proved:.1%}"
-    )
-    return search / predict, detail
+def _here(dataset: str) -> bool:
+    return dataset in paper_data((dataset,))
+
+
+def _solve(structure: Structure, problem: Problem) -> Found:
+    return choose.solve(structure, problem, _no_model, 0.0, 1)
 
 
 def _no_model(cubes: Any, moved: Any) -> Any:
     raise AssertionError("a structured search does not ask the model")
 
 
+def _proved(found: Found) -> tuple[float, str]:
+    """Share of the queries that are proved, and a line about all of them."""
+    size = found.cost[found.outcome == Outcome.FOUND]
+    proved = float((found.outcome != Outcome.STOPPED).mean())
+    unreachable = (found.outcome == Outcome.NONE).mean()
+    sizes = f"mean SEV {size.mean():.2f}, largest {size.max():.0f}"
+    return proved, f"n {len(found.outcome)}, {sizes}, unreachable {unreachable:.1%}, proved {proved:.1%}"
+
+
+def _against_predict(title: str, name: str, kind: str, limit: float) -> Row:
+    """CPU of the search over CPU of the final model's predict_proba, same rows, both on one thread."""
+    if not _here(name):
+        return needs_data(title, f"<= {limit:g}")
+    subject = subjects.subject(name, kind)
+    structure, problem = subject.problem()
+    final, rows, _ = subject.prepared()
+    search = cpu(lambda: _solve(structure, problem))
+    predict = cpu(lambda: final.predict_proba(rows))
+    whole = cpu(partial(subject.decision.model.predict_proba, subject.cases))
+    detail = (
+        f"{1e6 * search / problem.n_cubes:.2f} us/query against {1e6 * predict / len(rows):.2f} us/row "
+        f"({search / whole:.2g} x the whole pipeline), {_proved(_solve(structure, problem))[1]}"
+    )
+    return at_most(title, search / predict, limit, "x predict_proba", detail)
+
+
 def linear_search() -> Iterator[Row]:
     """Additive search against predict_proba."""
     for name in subjects.PAPER:
-        title = f"LR search, {name}"
-        if name not in paper_data(subjects.PAPER):
-            yield needs_data(title, "<= 4")
-            continue
-        ratio, detail = _ratio_to_predict(name, "l2lr")
-        yield at_most(title, ratio, 4, "x predict_proba", detail)
-
-
-def linear_million(rows: int = 1_000_000) -> Iterator[Row]:
-    """A million mixed rows end to end, in a process of its own so that its memory can be read."""
-    script = f"from fewest.experiments.benchmarking.million import main; main({rows})"
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
-    result = json.loads(done.stdout.strip().splitlines()[-1])
-    detail = (
-        f"explain {result['explain']:.1f} s, predict_proba {result['predict']:.1f} s CPU, {result['positive']} cases"
-    )
-    yield at_most(f"LR {rows:,} x 25 end to end", result["explain"] / result["predict"], 10, "x predict_proba", detail)
-    yield at_most(f"LR {rows:,} x 25 memory", result["gigabytes"], 2, "GB", "peak of the whole process")
+        yield _against_predict(f"LR search, {name}", name, "l2lr", 4)
 
 
 def boosted_search() -> Iterator[Row]:
     """Gradient boosting 200 x 3: search and end to end."""
     for name in ("compas", "adult", "headline", "fico"):
-        if name not in paper_data(subjects.PAPER):
-            yield needs_data(f"GBDT 200x3 search, {name}", "<= 8")
+        yield _against_predict(f"GBDT 200x3 search, {name}", name, "gbdt", 8)
+        if not _here(name):
             continue
-        ratio, detail = _ratio_to_predict(name, "gbdt")
-        yield at_most(f"GBDT 200x3 search, {name}", ratio, 8, "x predict_proba", detail)
         subject = subjects.subject(name, "gbdt")
         explainer = subject.explainer(unseen="allow")
         explainer.explain(subject.cases.iloc[:50])
@@ -100,51 +97,33 @@ def boosted_search() -> Iterator[Row]:
 def other_boosters() -> Iterator[Row]:
     """HistGradientBoosting, XGBoost, LightGBM on FICO."""
     for kind in ("histgb", "xgboost", "lightgbm"):
-        title = f"{kind} 200 trees search, fico"
-        if subjects.data_folder() is None:
-            yield needs_data(title, "<= 30")
-            continue
-        ratio, detail = _ratio_to_predict("fico", kind)
-        yield at_most(title, ratio, 30, "x predict_proba", detail)
+        yield _against_predict(f"{kind} 200 trees search, fico", "fico", kind, 30)
 
 
-def _throughput(name: str, kind: str) -> tuple[float, float, str]:
-    """Queries per core-second, share proved."""
-    subject = subjects.subject(name, kind)
-    structure, problem = subject.problem()
-    choose.solve(structure, problem.take(np.arange(min(8, problem.n_cubes))), _no_model, 0.0, 1)
-    seconds = cpu(lambda: choose.solve(structure, problem, _no_model, 0.0, 1), repeats=3)
-    found = choose.solve(structure, problem, _no_model, 0.0, 1)
-    size = found.cost[found.outcome == Outcome.FOUND]
-    proved = float((found.outcome != Outcome.STOPPED).mean())
-    detail = (
-        f"n {problem.n_cubes}, mean SEV {size.mean():.2f}, largest {size.max():.0f}, "
-        f"unreachable {(found.outcome == Outcome.NONE).mean():.1%}, proved {proved:.1%}"
-    )
-    return problem.n_cubes / seconds, proved, detail
+def _throughput(title: str, name: str, kind: str, target: float, all_proved: bool = False) -> Iterator[Row]:
+    """Queries per core-second and, where asked for, the share proved."""
+    if not _here(name):
+        yield needs_data(title, f">= {target:g}")
+        return
+    structure, problem = subjects.subject(name, kind).problem()
+    _solve(structure, problem.take(np.arange(min(8, problem.n_cubes))))
+    seconds = cpu(lambda: _solve(structure, problem), repeats=3)
+    proved, detail = _proved(_solve(structure, problem))
+    yield at_least(title, problem.n_cubes / seconds, target, "queries per core-second", detail)
+    if all_proved:
+        yield at_least(f"{title}, proved", proved, 1, "share")
 
 
 def forests() -> Iterator[Row]:
     """Random forests on FICO."""
     for kind, title, target in (("forest8", "depth 8", 800), ("forest", "full depth", 500)):
-        title = f"random forest 100 x {title}, fico"
-        if subjects.data_folder() is None:
-            yield needs_data(title, f">= {target}")
-            continue
-        rate, _, detail = _throughput("fico", kind)
-        yield at_least(title, rate, target, "queries per core-second", detail)
+        yield from _throughput(f"random forest 100 x {title}, fico", "fico", kind, target)
 
 
 def networks() -> Iterator[Row]:
     """MLP 128-128 on the paper's data, all proved."""
     for name in subjects.PAPER:
-        title = f"MLP 128-128, {name}"
-        if name not in paper_data(subjects.PAPER):
-            yield needs_data(title, ">= 1000")
-            continue
-        rate, proved, detail = _throughput(name, "mlp")
-        yield at_least(title, rate, 1000, "queries per core-second", detail)
-        yield at_least(f"{title}, proved", proved, 1, "share")
+        yield from _throughput(f"MLP 128-128, {name}", name, "mlp", 1000, all_proved=True)
 
 
 def against_plain_bfs() -> Iterator[Row]:
@@ -155,7 +134,7 @@ def against_plain_bfs() -> Iterator[Row]:
     """
     for name, sample, target in (("compas", 200, 400), ("adult", 60, 600), ("fico", 30, 1e6)):
         title = f"GBDT against plain BFS, {name}"
-        if subjects.data_folder() is None:
+        if not _here(name):
             yield needs_data(title, f">= {target:g}")
             continue
         subject = subjects.subject(name, "gbdt")
@@ -164,8 +143,8 @@ def against_plain_bfs() -> Iterator[Row]:
             mean = references.single(subject.decision, X_train, y_train, on_positive="allow")
             subject = subjects.Subject(subject.decision, mean, subject.cases)
         structure, problem = subject.problem()
-        found = choose.solve(structure, problem, _no_model, 0.0, 1)
-        ours = cpu(lambda s=structure, p=problem: choose.solve(s, p, _no_model, 0.0, 1), repeats=3)  # type: ignore[misc]
+        found = _solve(structure, problem)
+        ours = cpu(partial(_solve, structure, problem), repeats=3)
         sizes = np.where(found.outcome == Outcome.FOUND, found.cost, np.inf)
         own, encoded, detail = _plain_seconds(subject, sizes, sample)
         ours /= problem.n_cubes
@@ -205,7 +184,7 @@ def opaque_models() -> Iterator[Row]:
     """Models whose inside is not read: batched levels against one predict per vertex."""
     for kind, name in (("bayes", "adult"), ("gbdt", "adult"), ("kernel", "compas"), ("neighbours", "compas")):
         title = f"{kind} as a closed box against plain BFS, {name}"
-        if name not in paper_data((name,)):
+        if not _here(name):
             yield needs_data(title, ">= 50")
             continue
         subject = subjects.subject(name, kind)
@@ -230,12 +209,12 @@ def variants() -> Iterator[Row]:
         return
     subject = subjects.subject("fico", "gbdt")
     structure, problem = subject.problem()
-    plain = cpu(lambda: choose.solve(structure, problem, _no_model, 0.0, 1))
+    plain = cpu(partial(_solve, structure, problem))
 
-    def ratio(changed: Any) -> float:
-        return cpu(lambda: choose.solve(structure, changed, _no_model, 0.0, 1)) / plain
+    def ratio(changed: Problem) -> float:
+        return cpu(partial(_solve, structure, changed)) / plain
 
-    yield at_most("all minimal sets against plain", ratio(_replace(problem, all_sets=1000)), 4, "x")
+    yield at_most("all minimal sets against plain", ratio(replace(problem, all_sets=1000)), 4, "x")
     weights = {name: 1.0 + (k % 4) for k, name in enumerate(subject.references.schema.names)}
     _, weighted = subject.problem(weights=weights)
     yield at_most("costs against plain", ratio(weighted), 6, "x")
@@ -243,12 +222,6 @@ def variants() -> Iterator[Row]:
     _, immutable = subject.problem(constraints=held)
     yield at_most("immutables against plain", ratio(immutable), 1.5, "x")
     yield at_most("10 references against plain", _ten_references(subject), 10, "x", "end to end, sparsest of ten")
-
-
-def _replace(problem: Any, **changes: Any) -> Any:
-    from dataclasses import replace
-
-    return replace(problem, **changes)
 
 
 def _ten_references(subject: subjects.Subject) -> float:

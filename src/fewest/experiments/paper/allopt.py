@@ -3,25 +3,20 @@
 from __future__ import annotations
 
 import time
-import warnings
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
 from typing import Any, ClassVar, NamedTuple
 
 from fewest import references
 from fewest.decision import Decision
-from fewest.errors import FewestWarning, PositiveReferenceError
-from fewest.experiments.paper.base import Published, Record, TableColumn, Tell
-from fewest.experiments.paper.data import Rows, load_split
-from fewest.experiments.paper.measures import CASES, Densities, densities_of, explain, performance
+from fewest.experiments.paper.base import Published, Record, Table, TableColumn, Tell
+from fewest.experiments.paper.data import Rows
+from fewest.experiments.paper.measures import CASES, Densities, accepted, densities_of, explain, performance, quietly
 from fewest.experiments.paper.models import CLUSTERS, PaperModel, changed_defaults, estimator, fit
-from fewest.experiments.paper.printed import printed_training
+from fewest.experiments.paper.printed_figures import printed_training
 from fewest.references import References
 
-QUICK_ROWS = 400
 CLUSTERED = 5_000  # rows that centres are sought among: they are sought again and again
 # The paper's name -> the model before (see paper/models.py), and what is trained.
 KINDS: dict[str, tuple[str, dict[str, Any]]] = {
@@ -83,17 +78,8 @@ OWN_SINGLE: dict[tuple[str, str], dict[str, Any]] = {
 }
 
 
-@dataclass(frozen=True)
-class AllOptTable(ABC):
-    """What the two tables share.
-
-    Parameters
-    ----------
-    folder : path, optional
-        Where the paper's data are.
-    quick : bool
-        Few rows and short training: to see that everything runs, not to compare.
-    """
+class AllOptTable(Table):
+    """What the two tables share."""
 
     datasets: ClassVar[tuple[str, ...]] = tuple(CLUSTERS)
     methods: ClassVar[tuple[str, ...]] = tuple(KINDS)
@@ -131,9 +117,6 @@ class AllOptTable(ABC):
 
     own: ClassVar[Mapping[tuple[str, str], Mapping[str, Any]]] = OWN
 
-    folder: str | Path | None = None
-    quick: bool = False
-
     def settings(self, dataset: str) -> Mapping[str, Any]:
         """Everything that decides the figures beside the data and the split."""
         walk = WALKS[dataset]
@@ -154,9 +137,7 @@ class AllOptTable(ABC):
 
     def cells(self, dataset: str, split: int, tell: Tell) -> list[Record]:
         """Fit and train the models on one split, and explain both."""
-        rows = load_split(dataset, split, self.folder)
-        if self.quick:
-            rows = Rows(*(part[:QUICK_ROWS] for part in rows))
+        rows = self.rows(dataset, split)
         start = fit("L2LR", dataset, rows.X_train, rows.y_train, self.quick)
         densities = densities_of(Decision(start, positive=1), rows, CLUSTERS[dataset][0])
         recipe = self.recipe(dataset)
@@ -196,7 +177,7 @@ class AllOptTable(ABC):
             settings |= {"warmup_epochs": min(10, settings["warmup_epochs"]), "epochs": 2, "hidden": (8,)}
             settings["learning_rate"] = 0.05  # few steps, so large ones
         return AllOptSearchCV(
-            AllOptClassifier(**settings),
+            AllOptClassifier.from_settings(**settings),
             c1=(0.4, 3.2) if self.quick else walk.c1,
             tolerance=walk.tolerance,
             validation=0.25 if self.quick else walk.validation,
@@ -207,13 +188,7 @@ class AllOptTable(ABC):
 
 
 class AllOpt1Table(AllOptTable):
-    """All-Opt-1: one mean/mode reference.
-
-    Examples
-    --------
-    >>> AllOpt1Table().published[("fico", "MLP")]["sev"].mean
-    1.28
-    """
+    """All-Opt-1: one mean/mode reference."""
 
     name: ClassVar[str] = "allopt1"
     stored_as: ClassVar[str] = "allopt1"
@@ -227,13 +202,7 @@ class AllOpt1Table(AllOptTable):
 
 
 class AllOptClusterTable(AllOptTable):
-    """All-Opt-cluster: the centres of clusters, made anew as the model changes.
-
-    Examples
-    --------
-    >>> AllOptClusterTable().published[("fico", "LR")]["sev"].mean
-    1.41
-    """
+    """All-Opt-cluster: the centres of clusters, made anew as the model changes."""
 
     name: ClassVar[str] = "alloptc"
     stored_as: ClassVar[str] = "alloptc"
@@ -250,8 +219,7 @@ class AllOptClusterTable(AllOptTable):
 def _timed(search: Any, rows: Rows) -> tuple[Any, float]:
     """The search, fitted, and the CPU seconds it took."""
     began = time.process_time()
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", FewestWarning)  # a reference decided positive is counted in the table
+    with quietly():
         search.fit(rows.X_train, rows.y_train)
     return search, time.process_time() - began
 
@@ -260,10 +228,6 @@ def _figures(model: Any, refs: Any, rows: Rows, densities: Densities) -> dict[st
     """Performance and explanations of a model; references are made for it unless they are given."""
     decision = Decision(model, positive=1)
     if not isinstance(refs, References):
-        try:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore", FewestWarning)
-                refs = refs(decision, rows.X_train, rows.y_train)
-        except PositiveReferenceError:
-            return performance(model, rows)
-    return {**performance(model, rows), **explain(decision, refs, rows, densities)}
+        refs = accepted(refs, decision, rows.X_train, rows.y_train)
+    explained = {} if refs is None else explain(decision, refs, rows, densities)
+    return {**performance(model, rows), **explained}

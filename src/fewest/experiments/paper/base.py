@@ -5,12 +5,13 @@ from __future__ import annotations
 import hashlib
 import json
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar, NamedTuple, Protocol
+from typing import Any, ClassVar, NamedTuple
 
-from fewest.experiments.paper.data import checksum
+from fewest.experiments.paper.data import Rows, checksum, load_split
 
 Tell = Callable[[str], None]
 
@@ -37,19 +38,7 @@ Published = Mapping[tuple[str, str], Mapping[str, Printed]]
 
 @dataclass(frozen=True)
 class Record:
-    """Figures of one method on one split of one dataset.
-
-    Attributes
-    ----------
-    dataset, method : str
-    figures : mapping
-        Name -> number; NaN where there is none.
-
-    Examples
-    --------
-    >>> Record("german", "CART", {"sev_t": 1.0}).figures["sev_t"]
-    1.0
-    """
+    """Figures of one method on one split of one dataset: name -> number, NaN where there is none."""
 
     dataset: str
     method: str
@@ -58,43 +47,52 @@ class Record:
 
 @dataclass(frozen=True)
 class TableColumn:
-    """One figure of a table as it is shown.
-
-    Attributes
-    ----------
-    figure : str
-        Its name in the records.
-    heading : str
-    decimals : int
-
-    Examples
-    --------
-    >>> Column("sev_t", "mean SEV-T", 2).heading
-    'mean SEV-T'
-    """
+    """One figure of a table as it is shown: its name in the records, a heading, and decimals."""
 
     figure: str
     heading: str
     decimals: int = 3
 
 
-class Table(Protocol):
-    """What a module of this package gives; an instance is bound to a data folder and to full or quick settings.
+PERFORMANCE = (
+    TableColumn("train_accuracy", "train acc."),
+    TableColumn("test_accuracy", "test acc."),
+    TableColumn("train_auc", "train AUC"),
+    TableColumn("test_auc", "test AUC"),
+)
+LIKELIHOOD = (
+    TableColumn("log_likelihood", "mean log-lik. (paper's mixture)", 1),
+    TableColumn("log_likelihood_median", "median", 1),
+    TableColumn("sane_log_likelihood", "mean log-lik. (regularised)", 1),
+    TableColumn("sane_log_likelihood_median", "median", 1),
+)
+
+
+@dataclass(frozen=True)
+class Table(ABC):
+    """One of the paper's tables, bound to a data folder and to full or quick settings.
+
+    Parameters
+    ----------
+    folder : path, optional
+        Where the paper's data are; default: FEWEST_DATA.
+    quick : bool
+        Few rows and small models: to see that everything runs, not to compare.
 
     Attributes
     ----------
     name, title : str
     stored_as : str
         Name of the file its units are kept in; tables that are measured together share one.
-    datasets : tuple of str
-        Those it can be measured on, in the order shown.
-    methods : tuple of str
-        In the order shown.
-    columns : tuple of Column
+    datasets, methods : tuple of str
+        Those it can be measured on, and what is measured, in the order shown.
+    columns : tuple of TableColumn
     published : mapping
         The paper's figures.
     notes : tuple of str
         Why figures here and there differ, in sentences.
+    quick_rows : int
+        Rows of either part of a split with quick settings.
 
     Examples
     --------
@@ -112,24 +110,23 @@ class Table(Protocol):
     columns: ClassVar[tuple[TableColumn, ...]]
     published: ClassVar[Published]
     notes: ClassVar[tuple[str, ...]]
+    quick_rows: ClassVar[int] = 400
 
-    @property
-    def folder(self) -> str | Path | None:
-        """Where the paper's data are; None: where FEWEST_DATA says."""
-        ...
+    folder: str | Path | None = None
+    quick: bool = False
 
-    @property
-    def quick(self) -> bool:
-        """Whether smaller tables and fewer settings do."""
-        ...
-
+    @abstractmethod
     def settings(self, dataset: str) -> Mapping[str, Any]:
         """Everything that decides the figures beside the data and the split, as plain values."""
-        ...
 
+    @abstractmethod
     def cells(self, dataset: str, split: int, tell: Tell) -> list[Record]:
         """Figures of all methods; they depend on the dataset, the split and the settings alone."""
-        ...
+
+    def rows(self, dataset: str, split: int) -> Rows:
+        """One split of a dataset; of the first rows of its parts where quick settings do."""
+        rows = load_split(dataset, split, self.folder)
+        return rows.first(self.quick_rows) if self.quick else rows
 
 
 class Unit(NamedTuple):

@@ -6,27 +6,23 @@ the model, one at a time.
 
 from __future__ import annotations
 
-import csv
 import time
-import warnings
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
-from importlib.resources import files
+from dataclasses import dataclass
 from importlib.util import find_spec
-from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
 import pandas as pd
 
-from fewest import credibility, references
-from fewest.credibility import Credibility
+from fewest import references
 from fewest.decision import Decision
-from fewest.errors import FewestWarning, PositiveReferenceError
 from fewest.experiments import peers as known
-from fewest.experiments.paper.base import Printed, Published, Record, TableColumn, Tell
-from fewest.experiments.paper.data import Rows, load_split
+from fewest.experiments.paper.base import LIKELIHOOD, Published, Record, Table, TableColumn, Tell
+from fewest.experiments.paper.data import Rows
+from fewest.experiments.paper.measures import Densities, accepted, densities_of, likelihoods
 from fewest.experiments.paper.models import CLUSTERS, changed_defaults, fit
+from fewest.experiments.paper.printed_figures import COUNTERFACTUALS
 from fewest.experiments.peers import Counterfactuals, Peer, turns_alone
 from fewest.explainer import Explainer
 from fewest.references import References
@@ -35,7 +31,6 @@ from fewest.references.training_rows import TrainingRows
 KINDS = ("L2LR", "GBDT")
 CASES, QUICK_CASES = 80, 8
 FIRST = 1000  # the cases are the first decided against among the first thousand test rows
-QUICK_ROWS = 400
 TIMED, SLOW = 1000, 5.0  # cases of the call that is timed; methods that take more milliseconds for each are spared it
 MANY, SHARE, WIDTH = 30, 0.005, 0.1  # clusters of either kind of "sparsest", the least share of a cluster, the band
 ROWS_PER_CENTRE = 20
@@ -44,66 +39,21 @@ SEV = ("SEV1", "SEV-cluster", "sparsest")
 
 
 def peers(quick: bool = False) -> tuple[Peer, ...]:
-    """The methods SEV is compared with, in the order shown, whether or not their packages are here.
-
-    Examples
-    --------
-    >>> [peer.name for peer in peers()]
-    ['NICE', 'DiCE', 'Wachter', 'Growing Spheres', 'REVISE', 'SHAP top-k']
-    """
-    if quick:
-        spheres, revise = known.GrowingSpheres(samples=100), known.REVISE(hidden=16, epochs=2, steps=40)
-        return (
-            known.NICE(),
-            known.DiCE(),
-            known.Wachter(raises=20, steps=4),
-            spheres,
-            revise,
-            known.TopSHAP(background=20),
-        )
-    return known.NICE(), known.DiCE(), known.Wachter(), known.GrowingSpheres(), known.REVISE(), known.TopSHAP()
+    """The methods SEV is compared with, in the order shown, whether or not their packages are here."""
+    if not quick:
+        return known.NICE(), known.DiCE(), known.Wachter(), known.GrowingSpheres(), known.REVISE(), known.TopSHAP()
+    wachter, spheres = known.Wachter(raises=20, steps=4), known.GrowingSpheres(samples=100)
+    revise = known.REVISE(hidden=16, epochs=2, steps=40)
+    return known.NICE(), known.DiCE(), wachter, spheres, revise, known.TopSHAP(background=20)
 
 
 def missing() -> tuple[str, ...]:
-    """Methods whose package is not installed; their lines are left out.
-
-    Examples
-    --------
-    >>> set(missing()) <= {"DiCE", "REVISE"}
-    True
-    """
+    """Methods whose package is not installed; their lines are left out."""
     return tuple(name for name, package in PACKAGES.items() if find_spec(package) is None)
 
 
-def _printed() -> Published:
-    """The paper's figures, all of a logistic regression."""
-    with files("fewest.experiments.paper").joinpath("printed_cf.csv").open(encoding="utf-8") as file:
-        return {
-            (row["dataset"], f"L2LR {row['method']}"): {
-                figure: Printed(*map(float, row[figure].split()))
-                for figure in ("l_inf", "features", "log_likelihood_median")
-            }
-            for row in csv.DictReader(file)
-        }
-
-
-@dataclass(frozen=True)
-class CounterfactualsTable:
-    """Features changed, validity, closeness, likelihood and time of SEV and of its peers.
-
-    Parameters
-    ----------
-    folder : path, optional
-        Where the paper's data are.
-    quick : bool
-        Few rows, few cases and small models: to see that everything runs, not to compare.
-
-    Examples
-    --------
-    >>> table = CounterfactualsTable(quick=True)
-    >>> table.methods[:4], str(table.published["fico", "L2LR DiCE"]["features"])
-    (('L2LR SEV1', 'L2LR SEV-cluster', 'L2LR sparsest', 'L2LR NICE'), '3.27 ± 0.17')
-    """
+class CounterfactualsTable(Table):
+    """Features changed, validity, closeness, likelihood and time of SEV and of its peers."""
 
     name: ClassVar[str] = "counterfactuals"
     stored_as: ClassVar[str] = "counterfactuals"
@@ -117,14 +67,11 @@ class CounterfactualsTable:
         TableColumn("valid", "share valid", 2),
         TableColumn("features", "features changed", 2),
         TableColumn("l_inf", "mean l_inf", 2),
-        TableColumn("log_likelihood", "mean log-lik. (paper's mixture)", 1),
-        TableColumn("log_likelihood_median", "median", 1),
-        TableColumn("sane_log_likelihood", "mean log-lik. (regularised)", 1),
-        TableColumn("sane_log_likelihood_median", "median", 1),
+        *LIKELIHOOD,
         TableColumn("milliseconds", "CPU ms per case", 3),
         TableColumn("alone", "CPU ms of one case alone", 1),
     )
-    published: ClassVar[Published] = _printed()
+    published: ClassVar[Published] = COUNTERFACTUALS
     notes: ClassVar[tuple[str, ...]] = (
         "All methods explain the same cases of the same model. Features are original ones, counted on raw values; "
         "figures are over valid answers, each scored again by the model, alone.",
@@ -141,9 +88,6 @@ class CounterfactualsTable:
         "and score through what fewest reads of the model; SEV has each answer scored again by the model as it is.",
         *(f"{name} is left out where {PACKAGES[name]} is not installed." for name in missing()),
     )
-
-    folder: str | Path | None = None
-    quick: bool = False
 
     def settings(self, dataset: str) -> Mapping[str, Any]:
         """Everything that decides the figures beside the data and the split."""
@@ -163,21 +107,18 @@ class CounterfactualsTable:
 
     def cells(self, dataset: str, split: int, tell: Tell) -> list[Record]:
         """Fit both models on one split and explain the same cases with every method."""
-        rows = load_split(dataset, split, self.folder)
-        if self.quick:
-            rows = Rows(*(part[:QUICK_ROWS] for part in rows))
+        rows = self.rows(dataset, split)
         records: list[Record] = []
-        judge: Judge | None = None
+        densities: Densities | None = None
         for kind in KINDS:
             decision = Decision(fit(kind, dataset, rows.X_train, rows.y_train, self.quick), positive=1)
             cases = _against(decision, rows.X_test.iloc[:FIRST]).iloc[: QUICK_CASES if self.quick else CASES]
             if len(cases) == 0:
                 continue
             more = _against(decision, pd.concat([rows.X_test, rows.X_train], ignore_index=True)).iloc[:TIMED]
-            # The densities know the accepted rows, not the model.
-            judge = (
-                Judge.of(decision, rows, CLUSTERS[dataset][0]) if judge is None else replace(judge, decision=decision)
-            )
+            if densities is None:  # they know the accepted rows, not the model
+                densities = densities_of(decision, rows, CLUSTERS[dataset][0])
+            judge = Judge(decision, densities)
             for name, explain in self._ways(decision, rows, dataset, cases):
                 tell(f"    {dataset}, split {split}: {kind} {name}")
                 records.append(Record(dataset, f"{kind} {name}", judge.figures(explain, cases, more)))
@@ -205,7 +146,7 @@ def _references(decision: Decision, rows: Rows, dataset: str) -> Iterator[tuple[
     X, y = rows.X_train, rows.y_train
     yield SEV[0], _typical(decision, X, y)
     count, m = CLUSTERS[dataset]
-    few = _accepted(references.clusters, decision, X, y, n_clusters=count, m=m)
+    few = accepted(references.clusters, decision, X, y, n_clusters=count, m=m)
     if few is not None:
         yield SEV[1], few
         yield SEV[2], sparsest(decision, X, y, few)
@@ -219,44 +160,19 @@ def _typical(decision: Decision, X: pd.DataFrame, y: Any) -> References:
     return median if median.score[0] < decision.cut <= mean.score[0] else mean
 
 
-def _accepted(make: Callable[..., References], *given: Any, **settings: Any) -> References | None:
-    """References whose centres the model accepts; None where it accepts none."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", FewestWarning)  # a centre decided positive is dropped: nothing to be done
-        try:
-            return make(*given, **settings)
-        except PositiveReferenceError:
-            return None
-
-
 def sparsest(decision: Decision, X: pd.DataFrame, y: Any, few: References) -> References:
     """Many references at once, each case compared with all of them: clusters of accepted rows, and of just accepted.
 
-    Parameters
-    ----------
-    decision : Decision
-    X, y : table and labels
-        Training rows.
-    few : References
-        References that are among them, so that no case needs more features than with these.
-
-    Examples
-    --------
-    >>> rows = load_split("german", 0)
-    >>> decision = Decision(fit("L2LR", "german", rows.X_train, rows.y_train), positive=1)
-    >>> few = references.clusters(decision, rows.X_train, rows.y_train, n_clusters=3)
-    >>> refs = sparsest(decision, rows.X_train, rows.y_train, few)
-    >>> refs.assignment, len(refs) > 20
-    ('sparsest', True)
+    ``few`` are among them, so that no case needs more features than with these.
     """
     training = TrainingRows.read(decision, X, y, few.schema)
     negative, score = training.labels.accepted, decision.score(training.frame)
     band = negative & (score < decision.cut) & (score >= decision.cut - WIDTH)
     many = {"min_share": SHARE, "schema": few.schema}
-    parts = [few, _accepted(references.clusters, decision, X, y, n_clusters=_count(negative.sum()), **many)]
+    parts = [few, accepted(references.clusters, decision, X, y, n_clusters=_count(negative.sum()), **many)]
     if band.any():
         many |= {"width": WIDTH, "n_clusters": _count(band.sum())}
-        parts.append(_accepted(references.near_threshold, decision, X, y, **many))
+        parts.append(accepted(references.near_threshold, decision, X, y, **many))
     points = pd.concat([part.frame for part in parts if part is not None], ignore_index=True).drop_duplicates()
     return references.supplied(decision, points, schema=few.schema, assignment="sparsest")
 
@@ -287,26 +203,10 @@ def _timed(explain: Explain, cases: pd.DataFrame) -> tuple[Counterfactuals, floa
 
 @dataclass(frozen=True, eq=False)
 class Judge:
-    """What all methods are measured by.
-
-    Attributes
-    ----------
-    decision : Decision
-    densities : pair of Credibility
-        The authors' mixture, and the one that does not punish a rare level with -1e5.
-    """
+    """What all methods are measured by: the model, and the densities of the accepted training rows."""
 
     decision: Decision
-    densities: tuple[Credibility, Credibility]
-
-    @classmethod
-    def of(cls, decision: Decision, rows: Rows, components: int) -> Judge:
-        """Densities of the accepted training rows."""
-        both = [
-            credibility.mixture(decision, rows.X_train, rows.y_train, paper=paper, n_components=components)
-            for paper in (True, False)
-        ]
-        return cls(decision, (both[0], both[1]))
+    densities: Densities
 
     def figures(self, explain: Explain, cases: pd.DataFrame, more: pd.DataFrame | None = None) -> dict[str, float]:
         """Figures of one method on some cases; its time, unless it is slow, is that of explaining ``more``."""
@@ -321,12 +221,8 @@ class Judge:
         return {**figures, **(self._quality(out, valid) if valid.any() else {})}
 
     def _quality(self, out: Counterfactuals, valid: Any) -> dict[str, float]:
-        authors, sane = (density.log_density(out.frame[valid]) for density in self.densities)
         return {
             "features": float(out.changed[valid].sum(axis=1).mean()),
             "l_inf": float(out.l_inf[valid].mean()),
-            "log_likelihood": float(authors.mean()),
-            "log_likelihood_median": float(np.median(authors)),
-            "sane_log_likelihood": float(sane.mean()),
-            "sane_log_likelihood_median": float(np.median(sane)),
+            **likelihoods(out.frame[valid], self.densities),
         }

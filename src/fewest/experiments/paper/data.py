@@ -23,20 +23,16 @@ TEST_SHARE = 0.2
 
 
 class Rows(NamedTuple):
-    """A table, cut in two.
-
-    Attributes
-    ----------
-    X_train, X_test : DataFrame
-        Raw features.
-    y_train, y_test : (n,) int64
-        1 is the class being explained.
-    """
+    """A table of raw features, cut in two, and its labels: 1 is the class being explained."""
 
     X_train: pd.DataFrame
     X_test: pd.DataFrame
     y_train: npt.NDArray[np.int64]
     y_test: npt.NDArray[np.int64]
+
+    def first(self, count: int) -> Rows:
+        """The first rows of both parts."""
+        return Rows(*(part[:count] for part in self))
 
 
 def data_folder(named: str | Path | None = None) -> Path | None:
@@ -81,13 +77,7 @@ def load_split(name: str, split: int, folder: str | Path | None = None) -> Rows:
 
 
 def checksum(name: str, folder: str | Path | None = None) -> str:
-    """What tells one edition of a table from another, without loading it.
-
-    Examples
-    --------
-    >>> checksum("german")
-    'embedded'
-    """
+    """What tells one edition of a table from another, without loading it."""
     place = _folder_of(name, folder)
     if place is None:
         return "embedded"
@@ -121,14 +111,7 @@ def _original(name: str, folder: str | Path | None) -> Path | None:
 
 
 def load_whole(name: str, folder: str | Path | None = None) -> tuple[pd.DataFrame, npt.NDArray[np.int64]]:
-    """All rows of one of the paper's datasets, as `load_split` cuts them in two.
-
-    Examples
-    --------
-    >>> X, y = load_whole("german")
-    >>> X.shape, int(y.sum())
-    ((1000, 20), 300)
-    """
+    """All rows of one of the paper's datasets, as `load_split` cuts them in two."""
     return _table(name, _folder_of(name, folder))
 
 

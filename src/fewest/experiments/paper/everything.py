@@ -17,9 +17,8 @@ from fewest.experiments.paper import figures
 from fewest.experiments.paper.base import Record, Table, Tell, Unit, silent
 from fewest.experiments.paper.data import checksum
 from fewest.experiments.paper.figures.base import Drawing, Figure
-from fewest.experiments.paper.guard import Sieve, guarded
 from fewest.experiments.paper.runner import run
-from fewest.experiments.paper.store import FileStore
+from fewest.experiments.paper.store import FileStore, ForgivingStore, make_folder
 from fewest.experiments.paper.summary import TableLine, as_dict, as_markdown, summarise
 from fewest.tables.files import write_text
 
@@ -44,16 +43,10 @@ class Plan:
         Default: all that are here.
     splits : int, optional
         For every dataset. Default: 10, but 3 for Diabetes, and 3 or 1 for ExpO; 1 when quick.
-    quick : bool
-    folder : path, optional
-        Where the paper's data are; default: FEWEST_DATA.
+    quick, folder
+        As in `Table`.
     n_jobs : int
         Splits measured at a time.
-
-    Examples
-    --------
-    >>> Plan("run").splits_of("german"), Plan("run").splits_of("diabetes"), Plan("run", quick=True).splits_of("german")
-    (10, 3, 1)
     """
 
     out: str | Path
@@ -99,21 +92,9 @@ class ShownPage(NamedTuple):
 
 @dataclass
 class Results:
-    """What a run has made so far.
+    """What a run has made so far: tables, figures, single cases.
 
-    Attributes
-    ----------
-    tables, drawn, shown : list
-        Tables, figures, and single cases.
-    left_out : list of (what, why)
-        What could not be made here, and needs nothing but an extra or a file.
-    failed : list of (what, error)
-        What broke.
-
-    Examples
-    --------
-    >>> Results().exit_code, Results(failed=[("trees", DataError("no rows"))]).exit_code
-    (0, 3)
+    ``left_out`` says what could not be made here, and needs nothing but an extra or a file; ``failed`` what broke.
     """
 
     tables: list[Measured] = field(default_factory=list)
@@ -132,27 +113,10 @@ def everything(plan: Plan, tell: Tell = silent, after_each: Callable[[Results], 
     """Measure every table, draw every figure.
 
     Tables that are stored together are measured once. What needs a package that is not installed is left out; a unit
-    that breaks is left open, and everything else is still done.
-
-    Parameters
-    ----------
-    plan : Plan
-    tell : callable
-        Called with a line of text now and then.
-    after_each : callable, optional
-        Called with the results after each table and figure.
-
-    Examples
-    --------
-    >>> everything(Plan("run", datasets=["atlantis"]))
-    Traceback (most recent call last):
-    fewest.errors.UsageError: no table and no figure has a dataset "atlantis"
-      Try: choose from ...
+    that breaks is left open, and everything else is still done. ``tell`` is called with a line of text now and then,
+    ``after_each`` with the results after each table and figure.
     """
-    try:
-        Path(plan.out).mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise UsageError(f"--out {plan.out}: this is no place for a folder", do="name another one") from error
+    make_folder(plan.out)
     results = Results()
     work = PaperRun(plan, _datasets(plan, results), results, tell)
     steps: list[tuple[str, Callable[[], None]]] = [
@@ -222,9 +186,9 @@ class PaperRun:
         # Tables that are stored together also break together: what failed once is not tried again in this run.
         failed = self.failed.setdefault(table.stored_as, {})
         before = set(failed)
-        store = Sieve(FileStore(plan.out, plan.stem(table.stored_as)), failed, self.tell)
+        store = ForgivingStore(FileStore(plan.out, plan.stem(table.stored_as)), failed, self.tell)
         splits = {dataset: plan.splits_of(dataset, name) for dataset in chosen}
-        found = run(guarded(table), chosen, splits, store, n_jobs=plan.n_jobs, tell=self.tell)
+        found = run(table, chosen, splits, store, n_jobs=plan.n_jobs, tell=self.tell)
         self.records[name] = found
         self.results.failed += [(f"table {name}, {u}", error) for u, error in failed.items() if u not in before]
         if found:
@@ -247,9 +211,7 @@ class PaperRun:
         """Explain single cases of a dataset and write them."""
         made: Any = import_module(EXAMPLES).examples(dataset, self.plan.folder, self.plan.quick)
         stem = self.plan.stem(f"examples-{dataset}")
-        write_text(Path(self.plan.out) / f"{stem}.md", made.as_markdown())
-        document = json.dumps(made.as_dict(), indent=1, allow_nan=False, ensure_ascii=False)
-        write_text(Path(self.plan.out) / f"{stem}.json", document + "\n")
+        _write(Path(self.plan.out) / stem, made.as_dict(), made.as_markdown())
         self.results.shown.append(ShownPage(dataset, made.text(), stem))
 
     def _leave_out(self, what: str, why: str) -> None:
@@ -258,19 +220,13 @@ class PaperRun:
 
 
 def write_table(table: Table, records: Sequence[Record], out: str | Path) -> list[TableLine]:
-    """Write a table's ``.json`` and ``.md`` into a folder; returns its lines.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> folder = Path(tempfile.mkdtemp())
-    >>> lines = write_table(paper.find("trees"), [Record("german", "CART", {"sev_t": 1.0})], folder)
-    >>> sorted(path.name for path in folder.iterdir())
-    ['trees.json', 'trees.md']
-    """
+    """Write a table's ``.json`` and ``.md`` into a folder; returns its lines."""
     lines = summarise(table, records)
     stem = f"{table.name}-quick" if table.quick else table.name
-    document = json.dumps(as_dict(table, lines), indent=1, allow_nan=False, ensure_ascii=False)
-    write_text(Path(out) / f"{stem}.json", document + "\n")
-    write_text(Path(out) / f"{stem}.md", as_markdown(table, lines))
+    _write(Path(out) / stem, as_dict(table, lines), as_markdown(table, lines))
     return lines
+
+
+def _write(stem: Path, document: Any, markdown: str) -> None:
+    write_text(f"{stem}.json", json.dumps(document, indent=1, allow_nan=False, ensure_ascii=False) + "\n")
+    write_text(f"{stem}.md", markdown)

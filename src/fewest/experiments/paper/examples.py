@@ -5,7 +5,6 @@ Which cases: the first test rows of split 0 that both models decide against. Nob
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,8 +14,9 @@ import pandas as pd
 
 from fewest import datasets, references
 from fewest.decision import Decision
-from fewest.errors import FewestWarning, UsageError
+from fewest.errors import UsageError
 from fewest.experiments.paper.data import Rows, load_split
+from fewest.experiments.paper.measures import quietly
 from fewest.experiments.paper.models import CLUSTERS, fit
 from fewest.explainer import Explainer
 from fewest.results.explanation import Explanation, Status, show
@@ -28,26 +28,13 @@ MODEL = "L2LR"
 DEPTH = 4
 FLEXIBILITY = 0.05
 COUNT, QUICK_COUNT, QUICK_ROWS = 5, 1, 2000
-KEPT = "----"  # the paper's sign for a value that stays
+KEPT = "----"  # as the paper prints a value that stays
 WORDS = {Status.UNREACHABLE: "not possible", Status.BUDGET: "stopped"}
 
 
 @dataclass(frozen=True)
 class Answer:
-    """What one kind of SEV says of a case.
-
-    Attributes
-    ----------
-    kind : str
-    status : str
-    changes : mapping
-        Feature -> the value it would have had.
-
-    Examples
-    --------
-    >>> Answer("SEV1", "EXPLAINED", {"debt": 3}).size
-    '1'
-    """
+    """What one kind of SEV says of a case: feature -> the value it would have had."""
 
     kind: str
     status: str
@@ -61,21 +48,7 @@ class Answer:
 
 @dataclass(frozen=True)
 class PaperCase:
-    """A query with its answers.
-
-    Attributes
-    ----------
-    row : int
-        Its place in the whole table.
-    values : mapping
-        Feature -> the query's value.
-    answers : tuple of Answer
-
-    Examples
-    --------
-    >>> Case(7, {"debt": 9, "age": 30}, (Answer("SEV1", "EXPLAINED", {"debt": 3}),)).features
-    ('debt',)
-    """
+    """A query, its place in the whole table, and its answers."""
 
     row: int
     values: Mapping[str, Any]
@@ -98,26 +71,7 @@ class PaperCase:
 
 @dataclass(frozen=True)
 class Examples:
-    """Cases of one dataset.
-
-    Attributes
-    ----------
-    dataset, title : str
-    cases : tuple of Case
-    notes : tuple of str
-
-    Examples
-    --------
-    >>> case = Case(7, {"debt": 9}, (Answer("SEV1", "EXPLAINED", {"debt": 3}),))
-    >>> print(Examples("german", "Two lines", (case,), ("A note.",)).text())
-    Two lines
-    <BLANKLINE>
-    row 7             Query  SEV1
-    debt              9      3
-    features changed         1
-    <BLANKLINE>
-    A note.
-    """
+    """Cases of one dataset."""
 
     dataset: str
     title: str
@@ -154,28 +108,12 @@ class Examples:
 
 
 def examples(dataset: str, folder: str | Path | None = None, quick: bool = False) -> Examples:
-    """The first cases of a dataset, explained in every way.
-
-    Parameters
-    ----------
-    dataset : str
-        ``compas``, ``fico`` or ``mimic_demo`` as in the paper, or another one of its tables.
-    folder : path, optional
-        Where the paper's data are; default: FEWEST_DATA.
-    quick : bool
-        One case, and few training rows.
-
-    Examples
-    --------
-    >>> shown = examples("german", quick=True)
-    >>> [answer.kind for answer in shown.cases[0].answers]
-    ['SEV1', 'SEV-F', 'SEV-cluster', 'SEV-cluster+F', 'SEV-T']
-    """
+    """The first cases of one of the paper's datasets, explained in every way; one, from few training rows, if quick."""
     if dataset not in SETTINGS:
         raise UsageError(f'there are no examples of "{dataset}"', do=f"choose from {', '.join(SETTINGS)}")
     rows = load_split(dataset, 0, folder)
     if quick:
-        rows = Rows(*(part[:QUICK_ROWS] for part in rows))
+        rows = rows.first(QUICK_ROWS)
     explainers = dict(_explainers(dataset, rows))
     queries = _decided_against(rows.X_test, [explainer.decision for explainer in explainers.values()])
     queries = queries[: QUICK_COUNT if quick else COUNT]
@@ -195,8 +133,7 @@ def _explainers(dataset: str, rows: Rows) -> Iterator[tuple[str, Explainer]]:
     linear = Decision(fit(MODEL, dataset, X, y), positive=1)
     single = references.single(linear, X, y, on_positive="allow")
     count, m = SETTINGS[dataset]
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", FewestWarning)  # a centre decided positive is dropped: nothing to be done
+    with quietly():
         clusters = references.clusters(linear, X, y, n_clusters=count, m=m)
     tree = Decision(CARTClassifier(max_depth=DEPTH).fit(X, y), positive=1)
     kinds = {

@@ -3,22 +3,17 @@
 from __future__ import annotations
 
 import time
-import warnings
 from collections.abc import Mapping
-from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, ClassVar
 
 from fewest import references
 from fewest.decision import Decision
-from fewest.errors import FewestWarning
-from fewest.experiments.paper.base import Published, Record, TableColumn, Tell
-from fewest.experiments.paper.data import Rows, load_split
-from fewest.experiments.paper.measures import CASES, densities_of, explain, performance
+from fewest.experiments.paper.base import PERFORMANCE, Published, Record, Table, TableColumn, Tell
+from fewest.experiments.paper.data import Rows
+from fewest.experiments.paper.measures import CASES, densities_of, explain, performance, quietly
 from fewest.experiments.paper.models import CLUSTERS, changed_defaults, fit
-from fewest.experiments.paper.printed import printed_training
+from fewest.experiments.paper.printed_figures import printed_training
 
-QUICK_ROWS = 400
 # ExpO's time grows with rows times neighbours times columns: all of Diabetes would take it an hour for one net.
 MOST_ROWS = {"diabetes": 20_000}
 MODELS = {"LR": "logistic", "MLP": "mlp"}
@@ -32,22 +27,8 @@ REGULARISED: dict[str, dict[str, Any]] = {
 }
 
 
-@dataclass(frozen=True)
-class ExpoTable:
-    """Accuracy, mean SEV1 and training time of models trained with ExpO's regularisers, and with All-Opt's.
-
-    Parameters
-    ----------
-    folder : path, optional
-        Where the paper's data are.
-    quick : bool
-        Few rows and epochs: to see that everything runs, not to compare.
-
-    Examples
-    --------
-    >>> ExpoTable().published[("fico", "LR Fed")]["sev"].mean
-    2.76
-    """
+class ExpoTable(Table):
+    """Accuracy, mean SEV1 and training time of models trained with ExpO's regularisers, and with All-Opt's."""
 
     name: ClassVar[str] = "expo"
     stored_as: ClassVar[str] = "expo"
@@ -55,10 +36,7 @@ class ExpoTable:
     datasets: ClassVar[tuple[str, ...]] = tuple(CLUSTERS)
     methods: ClassVar[tuple[str, ...]] = tuple(f"{model} {way}" for model in MODELS for way in WAYS)
     columns: ClassVar[tuple[TableColumn, ...]] = (
-        TableColumn("train_accuracy", "train acc."),
-        TableColumn("test_accuracy", "test acc."),
-        TableColumn("train_auc", "train AUC"),
-        TableColumn("test_auc", "test AUC"),
+        *PERFORMANCE,
         TableColumn("sev", "mean SEV1"),
         TableColumn("unreachable", "not possible", 1),
         TableColumn("seconds", "training s", 1),
@@ -74,27 +52,16 @@ class ExpoTable:
         f"Diabetes: every line is trained on the first {MOST_ROWS['diabetes']:,} training rows of the split.",
     )
 
-    folder: str | Path | None = None
-    quick: bool = False
-
     def settings(self, dataset: str) -> Mapping[str, Any]:
         """Everything that decides the figures beside the data and the split."""
         most = {"rows": MOST_ROWS[dataset]} if dataset in MOST_ROWS else {}
-        return {
-            "schedule": SCHEDULE,
-            "regularised": REGULARISED,
-            "cases": CASES,
-            "layout": 1,
-            **most,
-            **changed_defaults(),
-        }
+        fixed = {"schedule": SCHEDULE, "regularised": REGULARISED, "cases": CASES, "layout": 1}
+        return {**fixed, **most, **changed_defaults()}
 
     def cells(self, dataset: str, split: int, tell: Tell) -> list[Record]:
         """Train each model in each way on one split."""
-        rows = load_split(dataset, split, self.folder)
-        if self.quick:
-            rows = Rows(*(part[:QUICK_ROWS] for part in rows))
-        elif dataset in MOST_ROWS:
+        rows = self.rows(dataset, split)
+        if dataset in MOST_ROWS:
             most = MOST_ROWS[dataset]
             rows = rows._replace(X_train=rows.X_train[:most], y_train=rows.y_train[:most])
         start = Decision(fit("L2LR", dataset, rows.X_train, rows.y_train, self.quick), positive=1)
@@ -121,7 +88,6 @@ class ExpoTable:
         if self.quick:
             settings |= {"warmup_epochs": 3, "epochs": 2, "hidden": (8,)}
         began = time.process_time()
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", FewestWarning)  # a reference decided positive is counted in the table
-            trained = kind(**settings).fit(rows.X_train, rows.y_train)
+        with quietly():
+            trained = kind.from_settings(**settings).fit(rows.X_train, rows.y_train)
         return trained, time.process_time() - began

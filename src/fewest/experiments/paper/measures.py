@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import math
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -11,6 +14,7 @@ import pandas as pd
 from fewest import credibility
 from fewest.credibility import Credibility
 from fewest.decision import Decision
+from fewest.errors import FewestWarning, PositiveReferenceError
 from fewest.experiments.paper.data import Rows
 from fewest.explainer import Explainer
 from fewest.references import References
@@ -19,6 +23,23 @@ from fewest.tables.schema import Schema
 
 CASES = 1000  # the authors explain the positives among the first thousand test rows
 Densities = tuple[Credibility, Credibility]
+
+
+@contextmanager
+def quietly() -> Iterator[None]:
+    """Without warnings of references that are decided positive: tables count them, nothing else is to be done."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", FewestWarning)
+        yield
+
+
+def accepted(make: Callable[..., References], *given: Any, **settings: Any) -> References | None:
+    """References whose centres the model accepts; None where it accepts none."""
+    try:
+        with quietly():
+            return make(*given, **settings)
+    except PositiveReferenceError:
+        return None
 
 
 def densities_of(decision: Decision, rows: Rows, components: int) -> Densities:
@@ -79,9 +100,12 @@ def _closeness(out: Explanations) -> dict[str, float]:
 
 def _credibility(out: Explanations, densities: Densities) -> dict[str, float]:
     turned = out.turned()[_explained(out)]
-    if len(turned) == 0:
-        return {}
-    authors, sane = (density.log_density(turned) for density in densities)
+    return likelihoods(turned, densities) if len(turned) else {}
+
+
+def likelihoods(rows: pd.DataFrame, densities: Densities) -> dict[str, float]:
+    """Mean and median log-likelihood of rows under both mixtures."""
+    authors, sane = (density.log_density(rows) for density in densities)
     return {
         "log_likelihood": float(authors.mean()),
         "log_likelihood_median": float(np.median(authors)),

@@ -35,11 +35,6 @@ def changed_defaults() -> dict[str, Any]:
     """What `references` does otherwise today than when the published units were measured, as plain values.
 
     It belongs to the settings of a table: a changed default makes new units, and units that hold are not lost.
-
-    Examples
-    --------
-    >>> changed_defaults()
-    {}
     """
     out: dict[str, Any] = {}
     for kind, known in MEASURED_WITH.items():
@@ -49,13 +44,7 @@ def changed_defaults() -> dict[str, Any]:
 
 
 def estimator(kind: str, dataset: str, quick: bool = False) -> Any:
-    """An unfitted model; the authors regularise less on German Credit.
-
-    Examples
-    --------
-    >>> estimator("L2LR", "german").C, estimator("L2LR", "fico").C
-    (0.1, 0.01)
-    """
+    """An unfitted model; the authors regularise less on German Credit."""
     from sklearn.ensemble import GradientBoostingClassifier
     from sklearn.linear_model import LogisticRegression
     from sklearn.neural_network import MLPClassifier
@@ -73,13 +62,6 @@ def fit(kind: str, dataset: str, X: pd.DataFrame, y: Any, quick: bool = False) -
 
     As in the authors' experiments the encoder knows the negatively labelled rows, so that the mean reference is the
     origin; those of the training part only. Columns stay in order, but for levels of many, which go to the end.
-
-    Examples
-    --------
-    >>> from fewest.experiments.paper.data import load_split
-    >>> rows = load_split("german", 0)
-    >>> fit("L2LR", "german", rows.X_train, rows.y_train).score(rows.X_test, rows.y_test) > 0.7
-    True
     """
     from sklearn.pipeline import make_pipeline
 
@@ -89,15 +71,7 @@ def fit(kind: str, dataset: str, X: pd.DataFrame, y: Any, quick: bool = False) -
 
 
 class PaperModel(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
-    """One of the paper's models as an estimator of raw rows with labels 0 and 1.
-
-    Examples
-    --------
-    >>> from fewest.experiments.paper.data import load_split
-    >>> rows = load_split("german", 0)
-    >>> PaperModel("L2LR", "german").fit(rows.X_train, rows.y_train).score(rows.X_test, rows.y_test) > 0.7
-    True
-    """
+    """One of the paper's models as an estimator of raw rows with labels 0 and 1."""
 
     def __init__(self, kind: str, dataset: str, quick: bool = False) -> None:
         self.kind = kind

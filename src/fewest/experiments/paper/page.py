@@ -4,68 +4,35 @@ from __future__ import annotations
 
 import math
 import platform
-from collections.abc import Iterable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
 from fewest.errors import FewestError
-from fewest.experiments.paper.base import TableColumn
 from fewest.experiments.paper.everything import PICTURES, DrawnFigure, Measured, Plan, Results
-from fewest.experiments.paper.summary import Cell, TableLine
+from fewest.experiments.paper.summary import Cell, measured
 from fewest.persistence.installed import versions
 from fewest.references.signatures import Clock, utc_now
-from fewest.reporting._templates import render
+from fewest.reporting.rendering import render
 from fewest.tables.files import write_text
 
 TITLE = "Improving Decision Sparsity: measured again"
 INDEX, CONTENTS = "index.html", "index.md"
-PACKAGES = ("fewest", "numpy", "pandas", "scikit-learn", "numba", "torch", "treefarms", "gosdt", "pacmap", "dice-ml")
+PACKAGES = ("fewest", "numpy", "pandas", "scikit-learn", "numba", "torch", "tree-praxis", "gosdt", "pacmap", "dice-ml")
 MOST_ROWS = 60
 PIXELS = 96  # of an inch of a picture
 QUICK = "Quick settings: few rows and small models. This shows that everything runs; nothing here is to be compared."
 
 
-@dataclass(frozen=True)
-class Figures:
-    """One cell of a table as text: what was measured, and the paper's figure where it has one."""
-
-    ours: str
-    paper: str = ""
-
-
 def made_with(clock: Clock = utc_now) -> str:
-    """The date, and the versions of what a run depends on.
-
-    Examples
-    --------
-    >>> made_with().split()[1:3]
-    ['with', 'Python']
-    """
+    """The date, and the versions of what a run depends on."""
     packages = ", ".join(f"{name} {version}" for name, version in versions(PACKAGES).items())
     return f"{clock():%Y-%m-%d} with Python {platform.python_version()}, {packages}"
 
 
 def index_html(results: Results, quick: bool = False, title: str = TITLE, made: str = "") -> str:
-    """The page as text; pictures are files beside it.
-
-    Parameters
-    ----------
-    results : Results
-    quick : bool
-        Whether the page says that its figures are not to be compared.
-    title : str
-    made : str
-        When and with what, in one line.
-
-    Examples
-    --------
-    >>> page = index_html(Results(left_out=[("figure regions", "figures need matplotlib")]))
-    >>> "figure regions" in page, "<script" in page
-    (True, False)
-    """
+    """The page as text; pictures are files beside it. A quick one says that its figures are not to be compared."""
     return render(
         "paper.html.j2",
         title=title,
@@ -75,7 +42,7 @@ def index_html(results: Results, quick: bool = False, title: str = TITLE, made: 
         left_out=results.left_out,
         failed=[(what, _said(error)) for what, error in results.failed],
         figures=[_figure(drawn) for drawn in results.drawn],
-        tables=[_table(measured, quick) for measured in results.tables],
+        tables=[_table(one, quick) for one in results.tables],
         cases=[
             {"name": f"cases of {shown.dataset}", "text": shown.text, "stem": shown.stem} for shown in results.shown
         ],
@@ -83,22 +50,7 @@ def index_html(results: Results, quick: bool = False, title: str = TITLE, made: 
 
 
 def contents_md(results: Results, quick: bool = False, title: str = TITLE, made: str = "") -> str:
-    """The same as Markdown: the figures, and links to the files of tables and cases.
-
-    Examples
-    --------
-    >>> print(contents_md(Results(left_out=[("figure regions", "figures need matplotlib")]), made="2026-01-31"))
-    # Improving Decision Sparsity: measured again
-    <BLANKLINE>
-    0 tables and 0 figures; 1 left out.
-    <BLANKLINE>
-    Made 2026-01-31.
-    <BLANKLINE>
-    Left out:
-    <BLANKLINE>
-    - figure regions: figures need matplotlib
-    <BLANKLINE>
-    """
+    """The same as Markdown: the figures, and links to the files of tables and cases."""
     parts = [f"# {title}", _sentence(results), *([f"Made {made}."] if made else []), *([QUICK] if quick else [])]
     for heading, reasons in (
         ("Failed", [(what, _said(error)) for what, error in results.failed]),
@@ -118,14 +70,7 @@ def contents_md(results: Results, quick: bool = False, title: str = TITLE, made:
 
 
 def write_page(plan: Plan, results: Results, clock: Clock = utc_now) -> Path:
-    """Write ``index.html``, and ``index.md`` for who reads the folder, into the plan's folder; returns the first.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> write_page(Plan(tempfile.mkdtemp()), Results()).name
-    'index.html'
-    """
+    """Write ``index.html``, and ``index.md`` for who reads the folder, into the plan's folder; returns the first."""
     path, made = Path(plan.out) / INDEX, made_with(clock)
     write_text(path, index_html(results, plan.quick, made=made))
     write_text(path.with_name(CONTENTS), contents_md(results, plan.quick, made=made))
@@ -166,9 +111,12 @@ def _text(value: Any) -> str:
     return "-" if value is pd.NA else str(value)
 
 
-def _table(measured: Measured, quick: bool) -> dict[str, Any]:
-    table, lines = measured
-    columns = [column for column in table.columns if _measured(column, lines)]
+def _table(of: Measured, quick: bool) -> dict[str, Any]:
+    table, lines = of
+    # Columns of dashes are not shown.
+    columns = [
+        c for c in table.columns if any(line.cells[c.figure].count or line.cells[c.figure].paper for line in lines)
+    ]
     return {
         "name": table.name,
         "title": table.title,
@@ -182,14 +130,6 @@ def _table(measured: Measured, quick: bool) -> dict[str, Any]:
     }
 
 
-def _measured(column: TableColumn, lines: Iterable[TableLine]) -> bool:
-    """Whether any line has the figure, here or in the paper; columns of dashes are not shown."""
-    return any(line.cells[column.figure].count or line.cells[column.figure].paper for line in lines)
-
-
-def _cell(cell: Cell, decimals: int) -> Figures:
-    ours = "-"
-    if not math.isnan(cell.mean):
-        spread = "" if math.isnan(cell.sd) else f" ± {cell.sd:,.{decimals}f}"
-        ours = f"{cell.mean:,.{decimals}f}{spread}"
-    return Figures(ours, "" if cell.paper is None else f"paper {cell.paper}")
+def _cell(cell: Cell, decimals: int) -> dict[str, str]:
+    """What was measured, and the paper's figure where it has one."""
+    return {"ours": measured(cell, decimals), "paper": "" if cell.paper is None else f"paper {cell.paper}"}

@@ -5,71 +5,49 @@ The three share their models, so one unit measures all of them; each table shows
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
-from pathlib import Path
+from dataclasses import replace
 from typing import Any, ClassVar
 
 import numpy as np
 
 from fewest import references
 from fewest.decision import Decision
-from fewest.errors import FewestWarning, PositiveReferenceError
-from fewest.experiments.paper.base import Published, Record, TableColumn, Tell
-from fewest.experiments.paper.data import Rows, load_split
-from fewest.experiments.paper.measures import CASES, Densities, densities_of, explain, performance
+from fewest.experiments.paper.base import LIKELIHOOD, PERFORMANCE, Published, Record, Table, TableColumn, Tell
+from fewest.experiments.paper.data import Rows
+from fewest.experiments.paper.measures import CASES, Densities, accepted, densities_of, explain, performance
 from fewest.experiments.paper.models import CLUSTERS, MODELS, changed_defaults, fit
-from fewest.experiments.paper.printed import printed
+from fewest.experiments.paper.printed_figures import printed
 from fewest.references import References
 from fewest.tables.schema import MAX_DECIMALS, Schema
 
 FLEXIBILITY = (0.05, 0.10, 0.20)
-QUICK_ROWS = 400
 
 
-@dataclass(frozen=True)
-class PointsTable:
-    """What the three tables share.
-
-    Parameters
-    ----------
-    folder : path, optional
-        Where the paper's data are.
-    quick : bool
-        Few rows and small models: to see that everything runs, not to compare.
-    """
+class PointsTable(Table):
+    """What the three tables share."""
 
     stored_as: ClassVar[str] = "points"
     datasets: ClassVar[tuple[str, ...]] = tuple(CLUSTERS)
     columns: ClassVar[tuple[TableColumn, ...]] = (
-        TableColumn("train_accuracy", "train acc."),
-        TableColumn("test_accuracy", "test acc."),
-        TableColumn("train_auc", "train AUC"),
-        TableColumn("test_auc", "test AUC"),
+        *PERFORMANCE,
         TableColumn("sev", "mean SEV"),
         TableColumn("unreachable", "not possible", 1),
         TableColumn("l_inf", "mean l_inf", 2),
         TableColumn("l_inf_median", "median l_inf", 2),
         TableColumn("gower", "mean Gower", 3),
-        TableColumn("log_likelihood", "mean log-lik. (paper's mixture)", 1),
-        TableColumn("log_likelihood_median", "median", 1),
-        TableColumn("sane_log_likelihood", "mean log-lik. (regularised)", 1),
-        TableColumn("sane_log_likelihood_median", "median", 1),
+        *LIKELIHOOD,
         TableColumn("possible", "possible values", 3),
         TableColumn("flexibility_used", "flexibility used"),
         TableColumn("milliseconds", "ms per case", 3),
     )
     notes: ClassVar[tuple[str, ...]] = (
-        "l_inf is over numbers, in standard deviations, noughts kept; the paper prints a mean for SEV1 and a median "
+        "l_inf is over numbers, in standard deviations, zeros kept; the paper prints a mean for SEV1 and a median "
         "for SEV-cluster under one heading, over values that are not zero.",
         "The reference has its columns in the right order here, whole numbers where the column has whole numbers, and "
         "one level per category; the authors' code moves one-hot columns to the end.",
         "Encoder, references and densities learn from training rows only.",
     )
-
-    folder: str | Path | None = None
-    quick: bool = False
 
     def settings(self, dataset: str) -> Mapping[str, Any]:
         """Everything that decides the figures beside the data and the split."""
@@ -79,9 +57,7 @@ class PointsTable:
 
     def cells(self, dataset: str, split: int, tell: Tell) -> list[Record]:
         """Fit the four models on one split and explain with all references."""
-        rows = load_split(dataset, split, self.folder)
-        if self.quick:
-            rows = Rows(*(part[:QUICK_ROWS] for part in rows))
+        rows = self.rows(dataset, split)
         records: list[Record] = []
         densities: Densities | None = None
         for kind in MODELS:
@@ -98,48 +74,30 @@ class PointsTable:
 
 
 class Sev1Table(PointsTable):
-    """SEV1: one mean/mode reference; "unrounded" leaves the mean of whole numbers a fraction, as the authors do.
-
-    Examples
-    --------
-    >>> Sev1Table().published[("compas", "L2LR")]["sev"].mean
-    1.26
-    """
+    """SEV1: one mean/mode reference; "unrounded" leaves the mean of whole numbers a fraction, as the authors do."""
 
     name: ClassVar[str] = "sev1"
     title: ClassVar[str] = "SEV1 under different models"
     methods: ClassVar[tuple[str, ...]] = tuple(f"{kind}{how}" for kind in MODELS for how in ("", " unrounded"))
-    published: ClassVar[Published] = printed("sev1", ("l_inf",))
+    published: ClassVar[Published] = printed("sev1", "l_inf")
 
 
 class SevClusterTable(PointsTable):
-    """SEV-cluster as this package does it: of all clusters' references, the one that needs the fewest features.
-
-    Examples
-    --------
-    >>> SevClusterTable().published[("fico", "L2LR clusters")]["sev"].mean
-    2.21
-    """
+    """SEV-cluster as this package does it: of all clusters' references, the one that needs the fewest features."""
 
     name: ClassVar[str] = "sevc"
     title: ClassVar[str] = "SEV-cluster under different models"
     methods: ClassVar[tuple[str, ...]] = tuple(f"{kind} clusters" for kind in MODELS)
-    published: ClassVar[Published] = printed("sevc", ("l_inf_median",))
+    published: ClassVar[Published] = printed("sevc", "l_inf_median")
 
 
 class SevFlexibleTable(PointsTable):
-    """SEV-cluster with flexible references.
-
-    Examples
-    --------
-    >>> SevFlexibleTable().published[("fico", "L2LR clusters 0.05")]["sev"].mean
-    2.3
-    """
+    """SEV-cluster with flexible references."""
 
     name: ClassVar[str] = "sevcf"
     title: ClassVar[str] = "SEV-cluster+F under different models"
     methods: ClassVar[tuple[str, ...]] = tuple(f"{kind} clusters {eps:.2f}" for kind in MODELS for eps in FLEXIBILITY)
-    published: ClassVar[Published] = printed("sevcf", ("l_inf_median",))
+    published: ClassVar[Published] = printed("sevcf", "l_inf_median")
 
 
 def _references(decision: Decision, rows: Rows, dataset: str) -> Iterator[tuple[str, References | None]]:
@@ -148,12 +106,7 @@ def _references(decision: Decision, rows: Rows, dataset: str) -> Iterator[tuple[
     loose = unrounded(Schema.infer(rows.X_train))
     yield "{kind} unrounded", references.single(decision, rows.X_train, rows.y_train, schema=loose, on_positive="allow")
     count, m = CLUSTERS[dataset]
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", FewestWarning)  # a centre decided positive is dropped: nothing to be done
-            centres = references.clusters(decision, rows.X_train, rows.y_train, n_clusters=count, m=m)
-    except PositiveReferenceError:
-        centres = None
+    centres = accepted(references.clusters, decision, rows.X_train, rows.y_train, n_clusters=count, m=m)
     yield "{kind} clusters", centres
     for eps in FLEXIBILITY:
         yield f"{{kind}} clusters {eps:.2f}", None if centres is None else centres.flexible(eps)

@@ -11,9 +11,9 @@ from concurrent.futures import ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 
-from fewest.errors import FewestError, UsageError
+from fewest.errors import FewestError, MissingExtraError, UsageError
 from fewest.experiments.paper.base import Record, Table, Tell, Unit, silent
-from fewest.experiments.paper.store import Store
+from fewest.experiments.paper.store import Failure, Store
 
 Done = tuple[list[Record], float]
 
@@ -63,21 +63,20 @@ def run(
     open_units = [unit for unit in units if store.get(table, unit) is None]
     if len(open_units) < len(units):
         tell(f"{len(units) - len(open_units)} of {len(units)} units are finished already")
-    work = _one_by_one(table, open_units, tell) if n_jobs == 1 else _at_a_time(table, open_units, n_jobs)
+    work: Iterator[tuple[Unit, Done]]
+    if n_jobs == 1:
+        work = ((unit, compute_unit(table, unit, tell, store.forgiving)) for unit in open_units)
+    else:
+        work = _at_a_time(table, open_units, n_jobs, store.forgiving)
     for number, (unit, (records, seconds)) in enumerate(work, start=1):
         store.put(table, unit, records)
         tell(f"{table.name}  {number}/{len(open_units)}  {unit}: {seconds:.1f} s")
     return [record for unit in units for record in store.get(table, unit) or ()]
 
 
-def _one_by_one(table: Table, units: Sequence[Unit], tell: Tell) -> Iterator[tuple[Unit, Done]]:
-    for unit in units:
-        yield unit, _compute(table, unit, tell)
-
-
-def _at_a_time(table: Table, units: Sequence[Unit], n_jobs: int) -> Iterator[tuple[Unit, Done]]:
+def _at_a_time(table: Table, units: Sequence[Unit], n_jobs: int, forgiving: bool) -> Iterator[tuple[Unit, Done]]:
     with _workers(min(n_jobs, max(1, len(units)))) as pool:
-        todo = {pool.submit(_compute, table, unit, _tell_stderr): unit for unit in units}
+        todo = {pool.submit(compute_unit, table, unit, _tell_stderr, forgiving): unit for unit in units}
         for future in as_completed(todo):
             try:
                 done = future.result()
@@ -89,13 +88,19 @@ def _at_a_time(table: Table, units: Sequence[Unit], n_jobs: int) -> Iterator[tup
             yield todo[future], done
 
 
-def _compute(table: Table, unit: Unit, tell: Tell) -> Done:
-    """The records of a unit and the seconds it took, on one core."""
+def compute_unit(table: Table, unit: Unit, tell: Tell, forgiving: bool) -> Done:
+    """The records of a unit, or its `Failure`, and the seconds on one core; a missing package ends the table."""
     from threadpoolctl import threadpool_limits
 
     began = time.monotonic()
-    with threadpool_limits(1):
-        records = table.cells(unit.dataset, unit.split, tell)
+    try:
+        with threadpool_limits(1):
+            records = table.cells(unit.dataset, unit.split, tell)
+    except Exception as error:
+        if not forgiving or isinstance(error, MissingExtraError):
+            raise
+        records = Failure()
+        records.error = error
     return records, time.monotonic() - began
 
 
@@ -105,7 +110,10 @@ def _workers(n_jobs: int) -> Iterator[ProcessPoolExecutor]:
     # A forked copy of a process with threads can hang; a fresh one cannot.
     context = multiprocessing.get_context("spawn")
     before = set(multiprocessing.active_children())
-    pool = ProcessPoolExecutor(n_jobs, mp_context=context, initializer=_leave_interrupts)
+    # Ctrl-C reaches every process of a terminal; the parent alone decides what it means.
+    pool = ProcessPoolExecutor(
+        n_jobs, mp_context=context, initializer=signal.signal, initargs=(signal.SIGINT, signal.SIG_IGN)
+    )
     try:
         yield pool
     except BaseException:
@@ -115,11 +123,6 @@ def _workers(n_jobs: int) -> Iterator[ProcessPoolExecutor]:
         raise
     finally:
         pool.shutdown(cancel_futures=True)
-
-
-def _leave_interrupts() -> None:
-    """Ctrl-C reaches every process of a terminal; the parent alone decides what it means."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
 def _tell_stderr(line: str) -> None:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
@@ -14,12 +12,12 @@ import pandas as pd
 from fewest import references
 from fewest.decision import Decision
 from fewest.errors import ModelError
-from fewest.experiments.paper.base import Published, Record, TableColumn, Tell
+from fewest.experiments.paper.base import Published, Record, Table, TableColumn, Tell
 from fewest.experiments.paper.data import load_split
 from fewest.experiments.paper.measures import CASES
 from fewest.experiments.paper.models import fit
 from fewest.experiments.paper.points import unrounded
-from fewest.experiments.paper.printed import SENSITIVITY
+from fewest.experiments.paper.printed_figures import SENSITIVITY
 from fewest.explainer import Explainer
 from fewest.references import References
 from fewest.results.explanations import Explanations
@@ -37,21 +35,10 @@ def _method(kind: str, share: float) -> str:
     return f"{kind} r" if share == 0 else f"{kind} r' {share:.2f}"
 
 
-@dataclass(frozen=True)
-class SensitivityTable:
+class SensitivityTable(Table):
     """SEV with the mean reference, and with it moved some of the way to the boundary, towards the typical refused case.
 
-    Parameters
-    ----------
-    folder : path, optional
-        Where the paper's data are.
-    quick : bool
-        Few cases: to see that everything runs, not to compare.
-
-    Examples
-    --------
-    >>> SensitivityTable().published[("fico", "L2LR r")]["sev"].mean
-    2.76
+    Quick settings explain fewer cases and fit all rows.
     """
 
     name: ClassVar[str] = "sensitivity"
@@ -81,9 +68,6 @@ class SensitivityTable:
         "Their text speaks of cases with 10 and more, their table has none.",
     )
 
-    folder: str | Path | None = None
-    quick: bool = False
-
     def settings(self, dataset: str) -> Mapping[str, Any]:
         """Everything that decides the figures beside the data and the split."""
         return {"models": KINDS, "shares": SHARES, "cases": CASES, "steps": STEPS}
@@ -105,25 +89,7 @@ class SensitivityTable:
 
 
 def moved(decision: Decision, X: pd.DataFrame, y: Any, share: float) -> References:
-    """The mean of the negatives, moved towards the mean of the positives by a share of the way to the boundary.
-
-    Parameters
-    ----------
-    decision : Decision
-    X : (n, features)
-        Training rows, numbers only.
-    y : (n,)
-        1 where positive.
-    share : float
-        From 0, not moved, to less than 1, on the boundary.
-
-    Examples
-    --------
-    >>> X = pd.DataFrame({"debt": [0, 2, 8, 10]})
-    >>> decision = Decision(lambda rows: rows["debt"].to_numpy() / 10)
-    >>> moved(decision, X, np.array([0, 0, 1, 1]), 0.5).frame["debt"].tolist()
-    [3.0]
-    """
+    """The mean of the negatives, moved towards the mean of the positives by a share of the way to the boundary."""
     near, far = X[y == 0].mean(), X[y == 1].mean()
     way = np.linspace(0, 1, STEPS + 1)
     line = pd.DataFrame(near.to_numpy() + way[:, None] * (far - near).to_numpy(), columns=X.columns)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, ClassVar
@@ -11,29 +10,15 @@ from typing import Any, ClassVar
 import pandas as pd
 
 from fewest import datasets
-from fewest.experiments.paper.base import Published, Record, TableColumn, Tell
+from fewest.experiments.paper.base import Published, Record, Table, TableColumn, Tell
 from fewest.experiments.paper.data import load_whole
-from fewest.experiments.paper.printed import SIZES
+from fewest.experiments.paper.printed_figures import SIZES
 
 METHOD = "table"
 
 
-@dataclass(frozen=True)
-class SizesTable:
-    """Sizes of the tables as the experiments take them; nothing is fitted, so all splits say the same.
-
-    Parameters
-    ----------
-    folder : path, optional
-        Where the paper's data are.
-    quick : bool
-        Makes no difference here.
-
-    Examples
-    --------
-    >>> SizesTable().cells("german", 0, lambda line: None)[0].figures
-    {'rows': 1000.0, 'features': 20.0, 'encoded': 59.0, 'explained': 20.0}
-    """
+class SizesTable(Table):
+    """Sizes of the tables as the experiments take them; nothing is fitted, so all splits say the same."""
 
     name: ClassVar[str] = "sizes"
     stored_as: ClassVar[str] = "sizes"
@@ -59,9 +44,6 @@ class SizesTable:
         "the public table of 100 of its patients, without stays that have a gap.",
     )
 
-    folder: str | Path | None = None
-    quick: bool = False
-
     def settings(self, dataset: str) -> Mapping[str, Any]:
         """Nothing but the way of counting."""
         return {}
@@ -74,33 +56,17 @@ class SizesTable:
 @lru_cache
 def _sizes(dataset: str, folder: str | Path | None) -> dict[str, float]:
     X, _ = load_whole(dataset, folder)
-    return {
-        "rows": float(len(X)),
-        "features": float(questions(X, dataset)),
-        "encoded": float(encoded(X)),
-        "explained": float(X.shape[1]),
-    }
+    sizes = {"rows": len(X), "features": questions(X, dataset), "encoded": encoded(X), "explained": X.shape[1]}
+    return {name: float(size) for name, size in sizes.items()}
 
 
 def questions(X: pd.DataFrame, dataset: str) -> int:
-    """How many features the source has, columns that answer one question counted once.
-
-    Examples
-    --------
-    >>> questions(pd.DataFrame(columns=["age", "ethnicity_1", "ethnicity_2"]), "headline")
-    2
-    """
+    """How many features the source has, columns that answer one question counted once."""
     groups = {entry["name"]: entry.get("group", entry["name"]) for entry in datasets.book(dataset).columns}
     return len({groups[column] for column in X})
 
 
 def encoded(X: pd.DataFrame) -> int:
-    """How many columns a model is given: one per number and per binary feature, otherwise one per level.
-
-    Examples
-    --------
-    >>> encoded(pd.DataFrame({"age": [1, 2, 3], "sex": ["f", "m", "m"], "job": ["cook", "clerk", "none"]}))
-    5
-    """
+    """How many columns a model is given: one per number and per binary feature, otherwise one per level."""
     levels = [1 if pd.api.types.is_numeric_dtype(X[column].dtype) else X[column].nunique() for column in X]
     return sum(count if count > 2 else 1 for count in levels)

@@ -1,4 +1,7 @@
-"""Where finished units are kept: one line of JSON each, appended at once, so that a killed run goes on where it was."""
+"""Where finished units are kept: one line of JSON each, appended at once, so that a killed run goes on where it was.
+
+With a `ForgivingStore` a unit that breaks does not end a run: it is listed and left open; the others are measured.
+"""
 
 from __future__ import annotations
 
@@ -7,13 +10,19 @@ import math
 import os
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from fewest import __version__
 from fewest.errors import DataError, UsageError
-from fewest.experiments.paper.base import Record, Table, Unit, fingerprint
+from fewest.experiments.paper.base import Record, Table, Tell, Unit, fingerprint
 
 Key = tuple[str, int, str, str]
+
+
+class Failure(list[Record]):
+    """No records, and why; it travels between processes as what a unit returned."""
+
+    error: Exception
 
 
 class Store:
@@ -28,6 +37,8 @@ class Store:
     (['CART'], True)
     """
 
+    forgiving: ClassVar[bool] = False
+
     def __init__(self) -> None:
         self._units: dict[Key, tuple[Record, ...]] = {}
 
@@ -41,14 +52,7 @@ class Store:
 
 
 class FileStore(Store):
-    """Finished units in ``FOLDER/NAME.jsonl`` as well.
-
-    Parameters
-    ----------
-    folder : path
-        Made if it is not there.
-    name : str
-        Of the table.
+    """Finished units in ``FOLDER/NAME.jsonl`` as well; the folder is made if it is not there.
 
     Examples
     --------
@@ -62,11 +66,7 @@ class FileStore(Store):
 
     def __init__(self, folder: str | Path, name: str) -> None:
         super().__init__()
-        self.path = Path(folder) / f"{name}.jsonl"
-        try:
-            self.path.parent.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise UsageError(f"--out {folder}: this is no place for a folder", do="name another one") from error
+        self.path = make_folder(folder) / f"{name}.jsonl"
         if self.path.exists():
             self._read()
 
@@ -83,7 +83,7 @@ class FileStore(Store):
                 self._units[key] = tuple(_record(entry["dataset"], part) for part in entry["records"])
             except (ValueError, KeyError, TypeError) as error:
                 raise DataError(
-                    f"{self.path.name}, line {number}: this is no record of a run", do="remove the line, or the file"
+                    f"{self.path.name}, line {number}: this is not a record of a run", do="remove the line, or the file"
                 ) from error
 
     def put(self, table: Table, unit: Unit, records: Sequence[Record]) -> None:
@@ -102,6 +102,40 @@ class FileStore(Store):
             os.fsync(handle)
         finally:
             os.close(handle)
+
+
+class ForgivingStore(Store):
+    """A store in front of another: failures are reported and listed, and open again in the next run.
+
+    Units listed in ``failed`` already are not tried.
+    """
+
+    forgiving = True
+
+    def __init__(self, store: Store, failed: dict[Unit, Exception], tell: Tell) -> None:
+        super().__init__()
+        self.store, self.failed, self.tell = store, failed, tell
+
+    def get(self, table: Table, unit: Unit) -> tuple[Record, ...] | None:
+        """As the store behind it; nothing, but finished, for a unit that has failed."""
+        return () if unit in self.failed else self.store.get(table, unit)
+
+    def put(self, table: Table, unit: Unit, records: Sequence[Record]) -> None:
+        """Keep a finished unit; list a failed one."""
+        if isinstance(records, Failure):
+            self.failed[unit] = records.error
+            self.tell(f"{unit} failed: {type(records.error).__name__}: {records.error}")
+        else:
+            self.store.put(table, unit, records)
+
+
+def make_folder(folder: str | Path) -> Path:
+    """The folder that ``--out`` names, made if it is not there."""
+    try:
+        Path(folder).mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise UsageError(f"--out {folder}: a folder cannot be made here", do="name another one") from error
+    return Path(folder)
 
 
 def _key(table: Table, unit: Unit) -> Key:

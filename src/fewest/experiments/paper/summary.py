@@ -14,22 +14,7 @@ from fewest.experiments.paper.base import Printed, Record, Table, TableColumn
 
 @dataclass(frozen=True)
 class Cell:
-    """One figure over all splits, with the paper's.
-
-    Attributes
-    ----------
-    mean, sd : float
-        Over the splits that have the figure; NaN where none has, and for the spread of a single one.
-    count : int
-        How many have it.
-    paper : Printed, optional
-
-    Examples
-    --------
-    >>> cell = Cell(0.8412, 0.004, 10, Printed(0.84, 0.01))
-    >>> round(cell.difference, 4)
-    0.0012
-    """
+    """One figure over the splits that have it, with the paper's; NaN where none has, and for the sd of a single one."""
 
     mean: float
     sd: float
@@ -44,20 +29,7 @@ class Cell:
 
 @dataclass(frozen=True)
 class TableLine:
-    """A method on a dataset.
-
-    Attributes
-    ----------
-    dataset, method : str
-    splits : int
-    cells : dict
-        Figure -> `Cell`, in the order of the table's columns.
-
-    Examples
-    --------
-    >>> Line("german", "CART", 10, {}).splits
-    10
-    """
+    """A method on a dataset: figure -> `Cell`, in the order of the table's columns."""
 
     dataset: str
     method: str
@@ -80,13 +52,11 @@ def summarise(table: Table, records: Iterable[Record]) -> list[TableLine]:
     for record in records:
         groups.setdefault((record.dataset, record.method), []).append(record)
     order = [(dataset, method) for dataset in table.datasets for method in table.methods]
-    return [_line(table, key, groups[key]) for key in order if key in groups]
-
-
-def _line(table: Table, key: tuple[str, str], records: list[Record]) -> TableLine:
-    return TableLine(
-        *key, len(records), {column.figure: _cell(table, column, key, records) for column in table.columns}
-    )
+    return [
+        TableLine(*key, len(groups[key]), {c.figure: _cell(table, c, key, groups[key]) for c in table.columns})
+        for key in order
+        if key in groups
+    ]
 
 
 def _cell(table: Table, column: TableColumn, key: tuple[str, str], records: list[Record]) -> Cell:
@@ -98,14 +68,7 @@ def _cell(table: Table, column: TableColumn, key: tuple[str, str], records: list
 
 
 def as_dict(table: Table, lines: Iterable[TableLine]) -> dict[str, Any]:
-    """The table as plain values.
-
-    Examples
-    --------
-    >>> from fewest.experiments.paper import find
-    >>> as_dict(find("trees"), [])["table"]
-    'trees'
-    """
+    """The table as plain values."""
     return {
         "table": table.name,
         "title": table.title,
@@ -133,15 +96,7 @@ def _finite(number: float) -> float | None:
 
 
 def as_text(table: Table, lines: Iterable[TableLine]) -> str:
-    """The table for a terminal: each figure here, then the paper's and the difference where it has one.
-
-    Examples
-    --------
-    >>> from fewest.experiments.paper import find
-    >>> lines = summarise(find("trees"), [Record("german", "CART", {"sev_t": 1.0})])
-    >>> print(as_text(find("trees"), lines).splitlines()[0])
-    The model performance with different tree-based methods
-    """
+    """The table for a terminal: each figure here, then the paper's and the difference where it has one."""
     # The paper's spread is left to the other forms: a terminal is not that wide.
     rows = _rows(table, lines, lambda printed: f"{printed.mean:.2f}")
     widths = [max(len(row[k]) for row in rows) for k in range(len(rows[0]))]
@@ -151,15 +106,7 @@ def as_text(table: Table, lines: Iterable[TableLine]) -> str:
 
 
 def as_markdown(table: Table, lines: Iterable[TableLine]) -> str:
-    """The table as Markdown.
-
-    Examples
-    --------
-    >>> from fewest.experiments.paper import find
-    >>> lines = summarise(find("trees"), [Record("german", "CART", {"sev_t": 1.0})])
-    >>> print(as_markdown(find("trees"), lines).splitlines()[0])
-    # The model performance with different tree-based methods
-    """
+    """The table as Markdown."""
     head, *body = (f"| {' | '.join(row)} |" for row in _rows(table, lines, str))
     rule = "|" + "---|" * head.count(" | ") + "---|"
     notes = [f"- {note}" for note in table.notes]
@@ -177,7 +124,7 @@ def _rows(table: Table, lines: Iterable[TableLine], printed: Callable[[Printed],
         row = [line.dataset, line.method, str(line.splits)]
         for column in table.columns:
             cell = line.cells[column.figure]
-            row.append(_ours(cell, column.decimals))
+            row.append(measured(cell, column.decimals))
             if column.figure in compared:
                 row += ["-", "-"] if cell.paper is None else _compared(cell, cell.paper, column, printed)
         rows.append(row)
@@ -191,7 +138,8 @@ def _compared(cell: Cell, paper: Printed, column: TableColumn, printed: Callable
     return [printed(paper), _signed(cell.difference)]
 
 
-def _ours(cell: Cell, decimals: int) -> str:
+def measured(cell: Cell, decimals: int) -> str:
+    """Mean and spread as text, a dash where there is none."""
     if math.isnan(cell.mean):
         return "-"
     mean = f"{cell.mean:,.{decimals}f}"

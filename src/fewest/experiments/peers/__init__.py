@@ -5,12 +5,11 @@
 
 from fewest.experiments.peers.base import Counterfactuals, FittedPeer, Peer, check_counterfactuals, turns_alone
 from fewest.experiments.peers.dice import DiCE
-from fewest.experiments.peers.nice import NICE
 from fewest.experiments.peers.revise import REVISE
 from fewest.experiments.peers.shapley import shapley_values
 from fewest.experiments.peers.space import PeerSpace
 from fewest.experiments.peers.spheres import GrowingSpheres
-from fewest.experiments.peers.top_shap import TopSHAP
+from fewest.experiments.peers.taking_values import NICE, TopSHAP
 from fewest.experiments.peers.wachter import Wachter
 
 __all__ = [

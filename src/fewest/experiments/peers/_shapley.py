@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from fewest.engine.compiled import entry
-from fewest.engine.structure._walk import goes_left
+from fewest.engine.structure.walk import goes_left
 
 
 @entry

@@ -26,15 +26,7 @@ Bools = npt.NDArray[np.bool_]
 
 
 class Peer(Protocol):
-    """A counterfactual method with its settings.
-
-    Examples
-    --------
-    >>> from fewest.experiments.peers import NICE
-    >>> peer: Peer = NICE()
-    >>> peer.name
-    'NICE'
-    """
+    """A counterfactual method with its settings."""
 
     @property
     def name(self) -> str:
@@ -97,12 +89,7 @@ class Counterfactuals:
 class FittedPeer:
     """A method that knows a decision and its training rows.
 
-    Attributes
-    ----------
-    decision : Decision
-    schema : Schema
-    find : callable
-        The search: cases decided against (k, columns) -> one row for each, conformed to the schema.
+    Its search, ``find``, takes cases decided against (k, columns) and gives a row for each, conformed to the schema.
 
     Examples
     --------
@@ -152,15 +139,10 @@ def turns_alone(decision: Decision, frame: pd.DataFrame) -> Bools:
 
 
 def check_counterfactuals(out: Counterfactuals, decision: Decision) -> int:
-    """Check every claim of a method, or say which row breaks it.
+    """Check every claim of a method, or say which row breaks it; returns how many answers there are.
 
     Every answer is decided negative when the model is asked about it alone, changes something, and has a known level,
     or a whole number where the column has these, wherever it changes; cases without an answer are as they were.
-
-    Returns
-    -------
-    int
-        How many answers there are.
 
     Examples
     --------

@@ -9,6 +9,7 @@ import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from importlib import import_module
 from typing import Any
 
@@ -65,20 +66,45 @@ class DiCE:
             table = plain.as_text(rows).assign(**{OUTCOME: decision.verdicts(rows).positive.astype(int)})
             data = dice_ml.Data(dataframe=table, continuous_features=numbers, outcome_name=OUTCOME)
             model = dice_ml.Model(model=plain, backend="sklearn")
-            search = Sampling(self, plain, dice_ml.Dice(data, model, method="random"))
-        return FittedPeer(decision, schema, search.find)
+            explainer = dice_ml.Dice(data, model, method="random")
+        return FittedPeer(decision, schema, partial(self._find, plain, explainer))
+
+    def _find(self, plain: DiceTable, explainer: Any, cases: pd.DataFrame) -> pd.DataFrame:
+        """Rows (n, columns), the case itself where dice-ml has none; samples do not depend on the cases beside it."""
+        as_text = plain.as_text(cases)
+        return pd.concat(
+            [self._one(plain, explainer, cases.iloc[[row]], as_text.iloc[[row]]) for row in range(len(cases))]
+        )
+
+    def _one(self, plain: DiceTable, explainer: Any, case: pd.DataFrame, as_text: pd.DataFrame) -> pd.DataFrame:
+        if (as_text == "-1").any(axis=None):
+            return case  # a level that the training rows do not have: dice-ml refuses the case
+        with _quiet(), _seeded(self.random_state):
+            out = explainer.generate_counterfactuals(
+                as_text, total_CFs=1, desired_class=0, random_seed=self.random_state,
+                posthoc_sparsity_param=self.sparsity, verbose=False,
+            )  # fmt: skip
+        made = out.cf_examples_list[0].final_cfs_df_sparse
+        if made is None or len(made) == 0:
+            return case
+        after = plain.meant(made.iloc[[0]].set_index(case.index))
+        same = (plain.as_text(after) == as_text).iloc[0]
+        kept = {f.columns[0]: case[f.columns[0]] for f in plain.schema.features if same[f.name]}
+        return plain.schema.conform(after.assign(**kept), unseen="allow")
 
 
 @dataclass(frozen=True, eq=False)
 class DiceTable:
-    """The decision as dice-ml wants a classifier: levels are told as text, the second class is the one explained."""
+    """The decision as dice-ml wants a classifier: levels are text, the second class is the one explained."""
 
     decision: Decision
     schema: Schema
 
     def as_text(self, rows: pd.DataFrame) -> pd.DataFrame:
         """Rows with numbers as they are and the number of each level as text."""
-        return pd.DataFrame({f.name: _told(rows[f.columns[0]], f) for f in self.schema.features}, index=rows.index)
+        return pd.DataFrame(
+            {f.name: _level_numbers(rows[f.columns[0]], f) for f in self.schema.features}, index=rows.index
+        )
 
     def meant(self, table: pd.DataFrame) -> pd.DataFrame:
         """The rows that a table of dice-ml means, rounded as the schema shows them."""
@@ -99,37 +125,7 @@ class DiceTable:
         return (self.predict_proba(table)[:, 1] >= 0.5).astype(int)
 
 
-@dataclass(frozen=True, eq=False)
-class Sampling:
-    """`DiCE` of a decision; a case's samples do not depend on the cases beside it."""
-
-    settings: DiCE
-    plain: DiceTable
-    explainer: Any
-
-    def find(self, cases: pd.DataFrame) -> pd.DataFrame:
-        """Rows (n, columns); the case itself where dice-ml has none."""
-        as_text = self.plain.as_text(cases)
-        return pd.concat([self._one(cases.iloc[[row]], as_text.iloc[[row]]) for row in range(len(cases))])
-
-    def _one(self, case: pd.DataFrame, as_text: pd.DataFrame) -> pd.DataFrame:
-        if (as_text == "-1").any(axis=None):
-            return case  # a level that the training rows do not have: dice-ml refuses the case
-        with _quiet(), _seeded(self.settings.random_state):
-            out = self.explainer.generate_counterfactuals(
-                as_text, total_CFs=1, desired_class=0, random_seed=self.settings.random_state,
-                posthoc_sparsity_param=self.settings.sparsity, verbose=False,
-            )  # fmt: skip
-        made = out.cf_examples_list[0].final_cfs_df_sparse
-        if made is None or len(made) == 0:
-            return case
-        after = self.plain.meant(made.iloc[[0]].set_index(case.index))
-        same = (self.plain.as_text(after) == as_text).iloc[0]
-        kept = {f.columns[0]: case[f.columns[0]] for f in self.plain.schema.features if same[f.name]}
-        return self.plain.schema.conform(after.assign(**kept), unseen="allow")
-
-
-def _told(column: pd.Series[Any], feature: Feature) -> Any:
+def _level_numbers(column: pd.Series[Any], feature: Feature) -> Any:
     if feature.is_numeric:
         return column
     codes = pd.Index(list(feature.levels), dtype=object).get_indexer(column.astype(object))

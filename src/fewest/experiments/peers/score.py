@@ -11,20 +11,17 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
 from fewest.decision import Decision
 from fewest.engine.encoding import cells
 from fewest.engine.model_reading import ModelReading
-from fewest.engine.structure import Additive, Network, Opaque
+from fewest.engine.structure import Additive, Network, Opaque, activate
 from fewest.engine.structure.base import Structure
 from fewest.errors import FewestError
-from fewest.experiments.peers.base import FittedPeer
+from fewest.experiments.peers.base import FittedPeer, Floats
 from fewest.experiments.peers.space import PeerSpace
 from fewest.references.training_rows import TrainingRows
-
-Floats = npt.NDArray[np.float64]
 
 SAMPLE = 200
 NUMBER_STEP = 0.5  # half a standard deviation: steps that trees notice
@@ -36,13 +33,7 @@ MOST_CELLS = 20_000_000
 class Affine:
     """Model input as ``points @ matrix + offset``, and what is inside the model that takes it.
 
-    Attributes
-    ----------
-    matrix : (d, columns of the model input)
-    offset : (columns,)
-    structure : Structure
-    smooth : bool
-        Whether the structure takes its input as it is and has a gradient.
+    It is smooth where the structure takes its input as it is and has a gradient.
     """
 
     matrix: Floats
@@ -64,14 +55,7 @@ class Affine:
 
 @dataclass(frozen=True, eq=False)
 class Score:
-    """How far from being turned points are: negative means turned.
-
-    Attributes
-    ----------
-    decision : Decision
-    space : Space
-    affine : Affine or None
-    """
+    """How far from being turned points are: negative means turned."""
 
     decision: Decision
     space: PeerSpace
@@ -81,13 +65,8 @@ class Score:
     def fit(cls, decision: Decision, X: Any, y: Any) -> Score:
         """Make the space of training rows and read the model."""
         training = TrainingRows.read(decision, X, y)
-        schema, rows = training.schema, training.frame
-        return cls.read(decision, PeerSpace.fit(schema, rows), rows)
-
-    @classmethod
-    def read(cls, decision: Decision, space: PeerSpace, rows: pd.DataFrame) -> Score:
-        """Read the model, from training rows."""
-        return cls(decision, space, _affine(decision, space, rows))
+        space = PeerSpace.fit(training.schema, training.frame)
+        return cls(decision, space, _affine(decision, space, training.frame))
 
     @property
     def has_slope(self) -> bool:
@@ -150,8 +129,6 @@ def _structure_slope(structure: Structure, prepared: Floats) -> Floats:
 
 def _activated(before: Floats, name: str) -> tuple[Floats, Floats]:
     """A hidden layer's values and their derivative."""
-    from fewest.engine.structure import activate
-
     after = activate(before, name)
     if name == "relu":
         return after, (before > 0).astype(float)
@@ -173,17 +150,16 @@ def _affine(decision: Decision, space: PeerSpace, rows: pd.DataFrame) -> Affine 
     except (FewestError, TypeError, ValueError):
         return None
     wanted = np.asarray(cells(inside.encoding.transform(sample)), dtype=np.float64)
-    given = space.encode(sample) @ matrix + offset
-    if given.shape != wanted.shape or not np.allclose(given, wanted, rtol=1e-6, atol=1e-6):
+    if not _same(space.encode(sample) @ matrix + offset, wanted, 1e-6):
         return None
     reading = inside.structure.reading
     plain = isinstance(inside.structure, Additive | Network)
-    smooth = plain and _same(reading.prepare(wanted), wanted[:, reading.source])
+    smooth = plain and _same(reading.prepare(wanted), wanted[:, reading.source], 1e-5)
     return Affine(matrix, offset, inside.structure, smooth)
 
 
-def _same(prepared: Floats, model_input: Floats) -> bool:
-    return prepared.shape == model_input.shape and bool(np.allclose(prepared, model_input, rtol=1e-5, atol=1e-5))
+def _same(given: Floats, wanted: Floats, tolerance: float) -> bool:
+    return given.shape == wanted.shape and bool(np.allclose(given, wanted, rtol=tolerance, atol=tolerance))
 
 
 def _probe(inside: ModelReading, space: PeerSpace, row: pd.DataFrame) -> tuple[Floats, Floats]:

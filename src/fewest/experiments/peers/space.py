@@ -14,12 +14,10 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from fewest.experiments.peers.base import Bools, Floats
 from fewest.tables.closeness import as_numbers
 from fewest.tables.frames import mix
 from fewest.tables.schema import Feature, Schema
-
-Floats = npt.NDArray[np.float64]
-Bools = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,7 +40,7 @@ class PeerSpace:
     Examples
     --------
     >>> X = pd.DataFrame({"age": [20, 40], "job": ["a", "b"]})
-    >>> space = Space.fit(Schema.infer(X), X)
+    >>> space = PeerSpace.fit(Schema.infer(X), X)
     >>> space.encode(X).tolist()
     [[-1.0, 1.0, 0.0], [1.0, 0.0, 1.0]]
     >>> space.decode(np.array([[0.52, 0.4, 0.6]]), X.iloc[[0]]).to_dict("records")
@@ -88,7 +86,7 @@ class PeerSpace:
         )
 
     def encode(self, rows: pd.DataFrame) -> Floats:
-        """Points of rows (n, d); a missing number lies in the middle, an unknown level is no level."""
+        """Points of rows (n, d); a missing number lies in the middle, an unknown level has all zeros."""
         parts = [_coordinates(rows, feature) for feature in self.schema.features]
         points = (np.concatenate(parts, axis=1) - self.middle) / self.spread
         return np.where(np.isfinite(points), points, 0.0)
@@ -155,7 +153,7 @@ def _levels_reached(block: Floats, before: Floats) -> tuple[npt.NDArray[np.intp]
     """Level with the largest coordinate, and whether it is another than the case's."""
     number = np.argmax(block, axis=1)
     known = before.any(axis=1)
-    # A level that training rows never had is no corner of the block: it is left only for one that is nearly reached.
+    # A level that training rows never had is not a corner of the block: it is left only for one that is nearly reached.
     changes = np.where(known, number != np.argmax(before, axis=1), block.max(axis=1) > 0.5)
     return number, np.asarray(changes, dtype=bool)
 

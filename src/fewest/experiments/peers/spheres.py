@@ -6,17 +6,15 @@ The sample of a shell is scored in one call, one score for every row of it.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
 from fewest.decision import Decision
-from fewest.experiments.peers.base import FittedPeer
+from fewest.experiments.peers.base import FittedPeer, Floats
 from fewest.experiments.peers.score import Score
-
-Floats = npt.NDArray[np.float64]
 
 SMALLEST = 1e-3
 
@@ -56,63 +54,56 @@ class GrowingSpheres:
     def fit(self, decision: Decision, X: Any, y: Any) -> FittedPeer:
         """Read the model and the scales of the training rows."""
         score = Score.fit(decision, X, y)
-        return score.fitted(Shells(self, score).find)
+        return score.fitted(partial(self._find, score))
 
+    def _find(self, score: Score, cases: pd.DataFrame) -> pd.DataFrame:
+        """Rows (n, columns), the case itself where no shell held a turned point; each case has samples of its own."""
+        points = [self._one(score, cases.iloc[[row]]) for row in range(len(cases))]
+        return score.space.decode(np.concatenate(points), cases)
 
-@dataclass(frozen=True, eq=False)
-class Shells:
-    """`GrowingSpheres` of a decision; a case's samples do not depend on the cases beside it."""
-
-    settings: GrowingSpheres
-    score: Score
-
-    def find(self, cases: pd.DataFrame) -> pd.DataFrame:
-        """Rows (n, columns); the case itself where no shell held a turned point."""
-        points = [self._one(cases.iloc[[row]]) for row in range(len(cases))]
-        return self.score.space.decode(np.concatenate(points), cases)
-
-    def _one(self, case: pd.DataFrame) -> Floats:
+    def _one(self, score: Score, case: pd.DataFrame) -> Floats:
         """Point of one case (1, d); where it starts if nothing is found."""
-        random = np.random.default_rng(self.settings.random_state)
-        start = self.score.space.encode(case)
-        width = self.settings.radius
-        turned = self._turned(random, start, case, 0.0, width)
+        random = np.random.default_rng(self.random_state)
+        start = score.space.encode(case)
+        width = self.radius
+        turned = self._turned(score, random, start, case, 0.0, width)
         while len(turned) and width > SMALLEST:
             width /= 2
-            nearer = self._turned(random, start, case, 0.0, width)
+            nearer = self._turned(score, random, start, case, 0.0, width)
             if len(nearer) == 0:
                 break
             turned = nearer
         inner = width
-        for _ in range(self.settings.most):
+        for _ in range(self.most):
             if len(turned):
                 break
-            turned = self._turned(random, start, case, inner, inner + width)
+            turned = self._turned(score, random, start, case, inner, inner + width)
             inner += width
         if len(turned) == 0:
             return start
         nearest = turned[[np.argmin(((turned - start) ** 2).sum(axis=1))]]
-        return self._fewer(start, nearest, case)
+        return _fewer(score, start, nearest, case)
 
     def _turned(
-        self, random: np.random.Generator, start: Floats, case: pd.DataFrame, low: float, high: float
+        self, score: Score, random: np.random.Generator, start: Floats, case: pd.DataFrame, low: float, high: float
     ) -> Floats:
         """Turned points among samples of a shell, rounded to what rows exist for."""
-        space, count = self.score.space, self.settings.samples
+        space, count = score.space, self.samples
         away = random.normal(size=(count, space.width))
         # Uniform in volume; as a share of the outer radius, because powers of the dimension leave the range of floats.
         length = high * random.uniform((low / high) ** space.width, 1.0, count) ** (1 / space.width)
         points = start + away * (length / np.linalg.norm(away, axis=1))[:, None]
         points = space.harden(np.clip(points, np.minimum(space.low, start), np.maximum(space.high, start)))
-        return points[self.score.excess_alike(points, case) < 0]
+        return points[score.excess_alike(points, case) < 0]
 
-    def _fewer(self, start: Floats, point: Floats, case: pd.DataFrame) -> Floats:
-        """Undo the change of one feature after the other, smallest first, while the point stays turned."""
-        spans = self.score.space.spans
-        change = [np.abs(point[0, span] - start[0, span]).max(initial=0.0) for span in spans]
-        for j in np.argsort(change, kind="stable"):
-            trial = point.copy()
-            trial[:, spans[j]] = start[:, spans[j]]
-            if self.score.excess_alike(trial, case)[0] < 0:
-                point = trial
-        return point
+
+def _fewer(score: Score, start: Floats, point: Floats, case: pd.DataFrame) -> Floats:
+    """Undo the change of one feature after the other, smallest first, while the point stays turned."""
+    spans = score.space.spans
+    change = [np.abs(point[0, span] - start[0, span]).max(initial=0.0) for span in spans]
+    for j in np.argsort(change, kind="stable"):
+        trial = point.copy()
+        trial[:, spans[j]] = start[:, spans[j]]
+        if score.excess_alike(trial, case)[0] < 0:
+            point = trial
+    return point

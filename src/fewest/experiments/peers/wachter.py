@@ -8,17 +8,15 @@ number a little off.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
 from fewest.decision import Decision
-from fewest.experiments.peers.base import FittedPeer
+from fewest.experiments.peers.base import FittedPeer, Floats
 from fewest.experiments.peers.score import Score
-
-Floats = npt.NDArray[np.float64]
 
 MARGIN_GROWTH = 1.25
 
@@ -63,44 +61,38 @@ class Wachter:
     def fit(self, decision: Decision, X: Any, y: Any) -> FittedPeer:
         """Read the model and the spread of the training rows."""
         score = Score.fit(decision, X, y)
-        return score.fitted(Descent(self, score).find)
+        return score.fitted(partial(self._find, score))
 
-
-@dataclass(frozen=True, eq=False)
-class Descent:
-    """`Wachter` of a decision; all cases descend side by side."""
-
-    settings: Wachter
-    score: Score
-
-    def find(self, cases: pd.DataFrame) -> pd.DataFrame:
-        """Rows (n, columns) that are turned where the descent gets that far."""
-        space, score = self.score.space, self.score
+    def _find(self, score: Score, cases: pd.DataFrame) -> pd.DataFrame:
+        """Rows (n, columns) that are turned where the descent gets that far; all cases descend side by side."""
+        space = score.space
         start = space.encode(cases)
-        points, weight = start.copy(), self._first_weights(start, cases)
+        points, weight = start.copy(), self._first_weights(score, start, cases)
         still = np.arange(len(cases))
-        for turn in range(self.settings.raises):
+        for turn in range(self.raises):
             some = cases.iloc[still]
-            margin = self.settings.margin * MARGIN_GROWTH**turn
-            points[still] = self._descend(start[still], points[still], some, weight[still], margin)
+            margin = self.margin * MARGIN_GROWTH**turn
+            points[still] = self._descend(score, start[still], points[still], some, weight[still], margin)
             still = still[score.excess(space.harden(points[still]), some) >= 0]
             if len(still) == 0:
                 break
-            weight[still] *= self.settings.factor
+            weight[still] *= self.factor
         return space.decode(points, cases)
 
-    def _first_weights(self, start: Floats, cases: pd.DataFrame) -> Floats:
+    def _first_weights(self, score: Score, start: Floats, cases: pd.DataFrame) -> Floats:
         """The largest weight of the loss at which nothing moves: sparse answers are approached from this side."""
-        pull = np.abs(self.score.slope(start, cases)) * self.score.space.typical
-        short = self.score.excess(start, cases) + self.settings.margin
+        pull = np.abs(score.slope(start, cases)) * score.space.typical
+        short = score.excess(start, cases) + self.margin
         return np.asarray(1.0 / np.maximum(2 * short * pull.max(axis=1), 1e-9))
 
-    def _descend(self, start: Floats, points: Floats, cases: pd.DataFrame, weight: Floats, margin: float) -> Floats:
+    def _descend(
+        self, score: Score, start: Floats, points: Floats, cases: pd.DataFrame, weight: Floats, margin: float
+    ) -> Floats:
         """Proximal gradient steps of the length that suits a score which is linear nearby."""
-        space = self.score.space
-        for _ in range(self.settings.steps):
-            short = np.maximum(self.score.excess(points, cases) + margin, 0.0)
-            slope = self.score.slope(points, cases)
+        space = score.space
+        for _ in range(self.steps):
+            short = np.maximum(score.excess(points, cases) + margin, 0.0)
+            slope = score.slope(points, cases)
             size = (slope**2).sum(axis=1)
             size[size == 0] = np.inf  # nothing to follow: stay
             step = points - (short / size)[:, None] * slope - start

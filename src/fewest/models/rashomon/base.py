@@ -10,52 +10,29 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
 from fewest.errors import DataError, UsageError
-from fewest.models.rashomon._process import run_backend
-from fewest.models.rashomon._unfold import Members, as_patterns, decisions, too_large, unfold
+from fewest.models.rashomon._search import Members, as_patterns, decisions, run_praxis, too_large, unfold
 from fewest.models.trees.thresholds import BinaryColumns
 from fewest.models.trees.tree import Leaf, Split, Tree
 
-Backend = Literal["praxis", "treefarms"]
-MOST_COLUMNS = 64
-# A backend also counts trivial trees and some just beyond the bound: up to here the true number is worth finding out.
+MAX_COLUMNS = 64
+# PRAXIS also counts trivial trees and some just beyond the bound: up to here the true number is worth finding out.
 COUNTED, COUNTED_PER_MEMBER = 10_000_000, 100
 
 
 @dataclass(frozen=True)
 class Member:
-    """One tree of a Rashomon set.
+    """One tree of a Rashomon set."""
 
-    Attributes
-    ----------
-    index : int
-        Its place in the set.
-    objective : float
-        ``loss + regularization * leaves``.
-    loss : float
-        Share of the training rows it misclassifies.
-    leaves : int
-
-    Examples
-    --------
-    >>> from fewest.tables.schema import Schema
-    >>> from fewest.models.trees import guess_thresholds
-    >>> frame = pd.DataFrame({"age": [20, 25, 30, 50, 60, 70]})
-    >>> columns = guess_thresholds(Schema.infer(frame), frame, [1, 1, 1, 0, 0, 0])
-    >>> member = rashomon_set(columns, frame, [True, True, True, False, False, False], depth=1)[0]
-    >>> member.leaves, member.loss, member.tree.describe(0)
-    (2, 0.0, 'age <= 40')
-    """
-
-    index: int
-    objective: float
-    loss: float
+    index: int  # its place in the set
+    objective: float  # loss + regularization * leaves
+    loss: float  # share of the training rows it misclassifies
     leaves: int
     owner: RashomonSet = field(repr=False, compare=False)
 
@@ -86,18 +63,6 @@ class RashomonSet:
     regularization : float
     n_rows : int
         Training rows.
-
-    Examples
-    --------
-    >>> from fewest.tables.schema import Schema
-    >>> from fewest.models.trees import guess_thresholds
-    >>> frame = pd.DataFrame({"age": [20, 25, 30, 50, 60, 70], "job": ["none", "none", "clerk"] * 2})
-    >>> y = [True, True, True, False, False, True]
-    >>> trees = rashomon_set(guess_thresholds(Schema.infer(frame), frame, y), frame, y, bound=0.5)
-    >>> len(trees), trees.leaf_range, round(trees[0].objective, 2)
-    (2, (3, 3), 0.03)
-    >>> [member.tree.describe(0) for member in trees]
-    ['age <= 40', 'age <= 65']
     """
 
     columns: BinaryColumns
@@ -174,8 +139,7 @@ def rashomon_set(
     *,
     regularization: float = 0.01,
     bound: float = 0.05,
-    depth: int = 4,
-    backend: Backend = "praxis",
+    max_depth: int = 4,
     max_trees: int = 1_000_000,
     time_limit: float | None = 600.0,
     memory_limit: float | None = None,
@@ -184,7 +148,7 @@ def rashomon_set(
     """All trees over the columns whose objective is at most ``1 + bound`` times the least.
 
     Leaves decide by majority, and positive where it is a tie. A split into two leaves that decide alike is trivial;
-    trees that have one are left out. Both backends find the same set.
+    trees that have one are left out. Needs ``tree-praxis``.
 
     Parameters
     ----------
@@ -198,16 +162,14 @@ def rashomon_set(
         What a leaf costs, as a share of the rows.
     bound : float
         How much worse than the best a tree may be: 0.05 is five percent of the objective.
-    depth : int
-        Most tests on a path.
-    backend : str
-        ``praxis``, or ``treefarms``, which is slower and needs gigabytes.
+    max_depth : int
+        Tests on the longest path.
     max_trees : int
         A larger set is refused.
     time_limit : float, optional
-        Seconds for the backend.
+        Seconds for the search.
     memory_limit : float, optional
-        Gigabytes for the backend.
+        Gigabytes for the search.
     progress : callable, optional
         Called with a line of text now and then.
 
@@ -226,18 +188,15 @@ def rashomon_set(
     [(2, 'age <= 40')]
     """
     labels = np.asarray(positive, dtype=bool)
-    _check(columns, frame, labels, regularization, bound, depth, max_trees)
+    _check(columns, frame, labels, regularization, bound, max_depth, max_trees)
     tell = progress or (lambda line: None)
     bits = columns.transform(frame)
-    most = max(COUNTED, COUNTED_PER_MEMBER * max_trees)
+    max_counted = max(COUNTED, COUNTED_PER_MEMBER * max_trees)
     tell(f"searching trees over {len(columns)} columns and {len(frame):,} rows")
-    grown = run_backend(
-        backend,
-        {"bits": bits, "positive": labels, "regularization": float(regularization), "bound": float(bound),
-         "depth": int(depth), "most": most},
-        time_limit, memory_limit,
-    )  # fmt: skip
-    if grown.counted > most:
+    job = {"bits": bits, "positive": labels, "regularization": float(regularization), "bound": float(bound),
+           "max_depth": int(max_depth), "max_counted": max_counted}  # fmt: skip
+    grown = run_praxis(job, time_limit, memory_limit)
+    if grown.counted > max_counted:
         raise too_large(grown.counted, max_trees, exact=False)
     tell(f"unfolding up to {grown.counted:,} trees")
     members = unfold(grown, as_patterns(bits, labels), regularization * len(frame), bound, max_trees)
@@ -246,16 +205,7 @@ def rashomon_set(
 
 
 def single_leaf(columns: BinaryColumns, positive: npt.NDArray[np.bool_], regularization: float) -> RashomonSet:
-    """The set where nothing can be split: one leaf.
-
-    Examples
-    --------
-    >>> from fewest.tables.schema import Schema
-    >>> frame = pd.DataFrame({"age": [20, 20]})
-    >>> columns = BinaryColumns(Schema.infer(frame), np.empty(0, dtype=np.int32), np.empty(0), ())
-    >>> single_leaf(columns, np.array([True, False]), 0.01)[0].objective
-    0.51
-    """
+    """The set where nothing can be split: one leaf."""
     counts = np.array([[(~positive).sum(), positive.sum()]], dtype=np.int64)
     none = np.zeros(1, dtype=np.uint64)
     alone = Members(np.array([0, 1], dtype=np.int64), np.zeros(1, dtype=np.int32), none, none, counts)
@@ -272,14 +222,14 @@ def _as_set(columns: BinaryColumns, members: Members, regularization: float, n_r
 
 def _check(
     columns: BinaryColumns, frame: pd.DataFrame, labels: npt.NDArray[Any], regularization: float, bound: float,
-    depth: int, max_trees: int,
+    max_depth: int, max_trees: int,
 ) -> None:  # fmt: skip
     if len(columns) == 0:
         raise DataError("there is no column to split on", do="guess thresholds with more estimators, or add features")
-    if len(columns) > MOST_COLUMNS:
+    if len(columns) > MAX_COLUMNS:
         raise UsageError(
-            f"{len(columns)} binary columns, but a tree search takes at most {MOST_COLUMNS}",
-            do="guess fewer thresholds: lower n_estimators",
+            f"{len(columns)} binary columns, but a tree search takes at most {MAX_COLUMNS}",
+            do="guess fewer thresholds: lower guess_estimators, or n_estimators of guess_thresholds",
         )
     if labels.shape != (len(frame),):
         raise DataError(f"{len(frame)} rows, but labels of shape {labels.shape}", do="pass one label per row")
@@ -289,7 +239,7 @@ def _check(
         raise UsageError(f"regularization is {regularization:g}", do="choose a share above 0 and below 1, say 0.01")
     if not 0 <= bound < np.inf:
         raise UsageError(f"bound is {bound:g}", do="choose a share of the objective, say 0.05")
-    if not 1 <= depth <= 32:
-        raise UsageError(f"depth is {depth}", do="choose the most tests on a path, say 4")
+    if not 1 <= max_depth <= 32:
+        raise UsageError(f"max_depth is {max_depth}", do="choose from 1 to 32 tests on a path, say 4")
     if max_trees < 1:
         raise UsageError(f"max_trees is {max_trees}", do="allow at least one tree")

@@ -10,8 +10,8 @@ import numpy.typing as npt
 import pandas as pd
 
 from fewest.errors import DataError
-from fewest.models.rashomon import _sev_kernels
-from fewest.models.rashomon._unfold import as_patterns
+from fewest.models.rashomon import _kernels
+from fewest.models.rashomon._search import as_patterns
 from fewest.models.rashomon.base import RashomonSet
 from fewest.models.trees.thresholds import BinaryColumns
 from fewest.tables.schema import Feature
@@ -59,14 +59,14 @@ def score_set(trees: RashomonSet, frame: pd.DataFrame, positive: npt.ArrayLike, 
     if labels.shape != (len(frame),) or len(frame) == 0:
         raise DataError(f"{len(frame)} rows, but labels of shape {labels.shape}", do="pass one label per row")
     sums = sum_up(trees, frame, labels, n_jobs)
-    decided = sums[:, _sev_kernels.DECIDED]
-    counted = np.where((decided > 0) & (sums[:, _sev_kernels.UNREACHED] == 0), decided, np.nan)
+    decided = sums[:, _kernels.DECIDED]
+    counted = np.where((decided > 0) & (sums[:, _kernels.UNREACHED] == 0), decided, np.nan)
     return pd.DataFrame(
         {
-            "accuracy": 1 - sums[:, _sev_kernels.WRONG] / len(frame),
+            "accuracy": 1 - sums[:, _kernels.WRONG] / len(frame),
             "leaves": trees.leaves,
-            "mean_sev_t": sums[:, _sev_kernels.TOTAL] / counted,
-            "share_sev_1": sums[:, _sev_kernels.ONES] / counted,
+            "mean_sev_t": sums[:, _kernels.TOTAL] / counted,
+            "share_sev_1": sums[:, _kernels.ONES] / counted,
             "decided": decided,
         }
     )
@@ -77,14 +77,14 @@ def sum_up(
 ) -> npt.NDArray[np.int64]:
     """Per tree: rows misclassified, decided positive, of SEV-T 1, the sum of SEV-T, and those not to be turned."""
     cells = cells_of(trees.columns)
-    shut = _sev_kernels.closed(trees.needs, trees.forbids, cells.mask_of, cells.cells, cells.cells_from)
+    shut = _kernels.closed(trees.needs, trees.forbids, cells.mask_of, cells.cells, cells.cells_from)
     patterns = as_patterns(trees.columns.transform(frame), labels)
-    used = _sev_kernels.columns_used(trees.start, trees.leaf, trees.needs, trees.forbids)
+    used = _kernels.columns_used(trees.start, trees.leaf, trees.needs, trees.forbids)
     order = np.argsort(used, kind="stable")
     out = np.zeros((len(trees), 5), dtype=np.int64)
 
     def part(first: int, last: int) -> None:
-        _sev_kernels.score_trees(
+        _kernels.score_trees(
             order, used, first, last, trees.start, trees.leaf, trees.needs, trees.forbids, trees.positive, shut,
             cells.owner, cells.mask_of, *patterns, out,
         )  # fmt: skip
@@ -112,16 +112,7 @@ class TableCells(NamedTuple):
 
 
 def cells_of(columns: BinaryColumns) -> TableCells:
-    """Patterns that typed values make: missing values and levels that are not known are nothing to move to.
-
-    Examples
-    --------
-    >>> from fewest.tables.schema import Schema
-    >>> schema = Schema.infer(pd.DataFrame({"age": [20, 40], "job": ["none", "clerk"]}))
-    >>> columns = BinaryColumns(schema, np.array([0, 0, 1]), np.array([30.5, 30.7, np.nan]), (None, None, "clerk"))
-    >>> cells_of(columns).cells.tolist()  # no age is above 30.5 and at most 30.7
-    [3, 0, 4, 0]
-    """
+    """Patterns that typed values make: missing values and levels that are not known are nothing to move to."""
     present, owner = np.unique(columns.feature, return_inverse=True)
     masks, cells, cells_from = [], [], [0]
     for place, j in enumerate(present.tolist()):

@@ -13,7 +13,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from fewest.errors import UsageError
-from fewest.models.rashomon.base import Backend, RashomonSet, rashomon_set, single_leaf
+from fewest.models.rashomon.base import RashomonSet, rashomon_set, single_leaf
 from fewest.models.rashomon.sev_of_members import score_set
 from fewest.models.trees.estimator import TreeClassifier
 from fewest.models.trees.thresholds import BinaryColumns, guess_thresholds
@@ -23,7 +23,7 @@ SAME = 1e-12
 
 
 class TOptClassifier(TreeClassifier):
-    """The sparsest-to-explain of all near-optimal sparse trees. Needs ``tree-praxis`` or ``treefarms``.
+    """The sparsest-to-explain of all near-optimal sparse trees. Needs ``tree-praxis``.
 
     Parameters
     ----------
@@ -31,12 +31,10 @@ class TOptClassifier(TreeClassifier):
         What a leaf costs, as a share of the rows; less makes larger trees and many more of them.
     bound : float
         How much worse than the best objective a tree may be: 0.05 is five percent.
-    depth : int
-        Most tests on a path.
-    n_estimators, guess_depth, random_state
-        Of the boosted ensemble that guesses the thresholds.
-    backend : str
-        ``praxis`` or ``treefarms``; both find the same set.
+    max_depth : int
+        Tests on the longest path.
+    guess_estimators, guess_depth, random_state
+        Number and depth of the boosted trees that guess the thresholds.
     max_trees : int
         A larger set is an error, which says how to make it smaller.
     time_limit : float, optional
@@ -44,7 +42,7 @@ class TOptClassifier(TreeClassifier):
     tolerance : float, optional
         Choose only among trees whose training accuracy is within this of the best one's; default: the whole set.
     verbose : bool
-        Tell on stderr what is going on.
+        Report on stderr what is going on.
 
     Attributes
     ----------
@@ -84,10 +82,9 @@ class TOptClassifier(TreeClassifier):
         self,
         regularization: float = 0.01,
         bound: float = 0.05,
-        depth: int = 4,
-        n_estimators: int = 50,
+        max_depth: int = 4,
+        guess_estimators: int = 50,
         guess_depth: int = 1,
-        backend: Backend = "praxis",
         max_trees: int = 1_000_000,
         time_limit: float | None = 600.0,
         tolerance: float | None = None,
@@ -96,10 +93,9 @@ class TOptClassifier(TreeClassifier):
     ) -> None:
         self.regularization = regularization
         self.bound = bound
-        self.depth = depth
-        self.n_estimators = n_estimators
+        self.max_depth = max_depth
+        self.guess_estimators = guess_estimators
         self.guess_depth = guess_depth
-        self.backend = backend
         self.max_trees = max_trees
         self.time_limit = time_limit
         self.tolerance = tolerance
@@ -110,7 +106,7 @@ class TOptClassifier(TreeClassifier):
         if self.tolerance is not None and not self.tolerance >= 0:
             raise UsageError(f"tolerance is {self.tolerance}", do="choose a share of the rows, say 0.01, or None")
         self.columns_ = guess_thresholds(
-            self.schema_, frame, positive, n_estimators=self.n_estimators, max_depth=self.guess_depth,
+            self.schema_, frame, positive, n_estimators=self.guess_estimators, max_depth=self.guess_depth,
             random_state=self.random_state,
         )  # fmt: skip
         trees = self._set(frame, positive)
@@ -126,8 +122,8 @@ class TOptClassifier(TreeClassifier):
         if len(self.columns_) == 0:
             return single_leaf(self.columns_, positive, self.regularization)
         return rashomon_set(
-            self.columns_, frame, positive, regularization=self.regularization, bound=self.bound, depth=self.depth,
-            backend=self.backend, max_trees=self.max_trees, time_limit=self.time_limit, progress=self._tell,
+            self.columns_, frame, positive, regularization=self.regularization, bound=self.bound,
+            max_depth=self.max_depth, max_trees=self.max_trees, time_limit=self.time_limit, progress=self._tell,
         )  # fmt: skip
 
     def _tell(self, line: str) -> None:
@@ -138,18 +134,7 @@ class TOptClassifier(TreeClassifier):
 def choose(scores: pd.DataFrame, tolerance: float | None = None) -> int:
     """Row of the tree with the least mean SEV-T; ties by accuracy, then fewer leaves, then the first.
 
-    Parameters
-    ----------
-    scores : DataFrame
-        As `score_set` gives it.
-    tolerance : float, optional
-        Leave out trees that are less accurate by more than this than the best one that has a mean SEV-T.
-
-    Examples
-    --------
-    >>> scores = pd.DataFrame({"accuracy": [0.9, 0.8, 0.7], "leaves": [1, 4, 3], "mean_sev_t": [np.nan, 1.2, 1.0]})
-    >>> choose(scores), choose(scores, tolerance=0.05)
-    (2, 1)
+    With a tolerance, trees are left out that are less accurate by more than it than the best one that has a mean SEV-T.
     """
     scored = scores["mean_sev_t"].notna()
     if not scored.any():
@@ -162,16 +147,7 @@ def choose(scores: pd.DataFrame, tolerance: float | None = None) -> int:
 
 
 def front(scores: pd.DataFrame, chosen: int) -> pd.DataFrame:
-    """Distinct outcomes of a set's trees, best first: see `TOptClassifier.front_`.
-
-    Examples
-    --------
-    >>> scores = pd.DataFrame({"accuracy": [0.8, 0.8, 0.7], "leaves": [4, 4, 5], "mean_sev_t": [1.2, 1.2, 1.3]})
-    >>> front(scores, 0)
-       mean_sev_t  accuracy  leaves  trees  pareto  chosen
-    0         1.2       0.8       4      2    True    True
-    1         1.3       0.7       5      1   False   False
-    """
+    """Distinct outcomes of a set's trees, best first: see `TOptClassifier.front_`."""
     keys = ["mean_sev_t", "accuracy", "leaves"]
     table = scores.groupby(keys, dropna=False).size().rename("trees").reset_index()
     table = table.sort_values(keys, ascending=[True, False, True], ignore_index=True)

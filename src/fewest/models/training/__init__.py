@@ -7,5 +7,15 @@ from fewest.models.training.all_opt import AllOptClassifier
 from fewest.models.training.comparison import Comparison, compare
 from fewest.models.training.exp_o import ExpOClassifier
 from fewest.models.training.search import AllOptSearchCV
+from fewest.models.training.settings import Architecture, Optimizer, SevLoss
 
-__all__ = ["AllOptClassifier", "AllOptSearchCV", "Comparison", "ExpOClassifier", "compare"]
+__all__ = [
+    "AllOptClassifier",
+    "AllOptSearchCV",
+    "Architecture",
+    "Comparison",
+    "ExpOClassifier",
+    "Optimizer",
+    "SevLoss",
+    "compare",
+]

@@ -3,22 +3,26 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import Any, Literal, Self
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from fewest.errors import DataError
+from fewest.errors import DataError, UsageError
 from fewest.models.estimators import TableClassifier
-from fewest.models.training._progress import Diary
-from fewest.models.training._session import Session, positive_label
-from fewest.models.training._settings import WARM_UP, check_settings, find_torch
+from fewest.models.training._history import History
+from fewest.models.training.settings import WARM_UP, GroupedParameters, check_settings, find_torch
+from fewest.tables.wording import show_label
+
+if TYPE_CHECKING:  # it needs torch
+    from fewest.models.training._session import Session
 
 Model = Literal["logistic", "mlp", "boosted"]
 
 
-class TrainedClassifier(TableClassifier, ABC):
+class TrainedClassifier(TableClassifier, GroupedParameters, ABC):
     """A classifier trained by gradient descent; sub-classes say in `_phases` what is added to the cross-entropy.
 
     Attributes
@@ -31,41 +35,47 @@ class TrainedClassifier(TableClassifier, ABC):
         The class whose decisions are explained.
     """
 
-    models: tuple[str, ...] = ()
-    weights: tuple[str, ...] = ()
+    models: ClassVar[tuple[str, ...]] = ()
+    encoders: ClassVar[Mapping[str, str]] = {}
+    weights: ClassVar[tuple[str, ...]] = ()
     pipeline_: Any
     history_: pd.DataFrame
     positive_: Any
     model: str
     warmup_epochs: int | None
     epochs: int
+    positive: Any
     verbose: bool
 
     def fit(self, X: Any, y: Any) -> Self:
-        """Train.
-
-        Parameters
-        ----------
-        X : (n, features) DataFrame, or array of numbers
-            Raw rows.
-        y : (n,)
-            Labels of exactly two classes.
-        """
-        session, diary = self._begin(X, y)
-        with diary.shown(self._warm_up + self.epochs, self.verbose):
+        """Train on raw rows, a frame (n, features) or an array of numbers, with labels of exactly two classes."""
+        session, history = self._begin(X, y)
+        with history.shown(self._warm_up + self.epochs, self.verbose):
             session.run("warm-up", self._warm_up)
             self._phases(session)
-        self._finish(session, diary)
+        self._finish(session, history)
         return self
 
-    def _begin(self, X: Any, y: Any) -> tuple[Session, Diary]:
+    def _begin(self, X: Any, y: Any) -> tuple[Session, History]:
         """Everything before the first step."""
         find_torch()
+        from fewest.models.training._session import Session
+
         check_settings(self)
         frame, second = self._read_training(X, y)
-        self.positive_ = positive_label(self)
-        diary = Diary()
-        return Session(self, frame, self.classes_[second.astype(np.intp)], diary), diary
+        self.positive_ = self._positive_label()
+        history = History()
+        return Session(self, frame, self.classes_[second.astype(np.intp)], history), history
+
+    def _positive_label(self) -> Any:
+        """The label whose decisions are to need few reasons; the second class unless another is named."""
+        if self.positive is None:
+            return self.classes_[1]
+        matching = [label for label in self.classes_ if label == self.positive]
+        if not matching:
+            known = ", ".join(map(show_label, self.classes_))
+            raise UsageError(f"no row is labelled {show_label(self.positive)}", do=f"choose one of {known}")
+        return matching[0]
 
     @property
     def _warm_up(self) -> int:
@@ -78,10 +88,10 @@ class TrainedClassifier(TableClassifier, ABC):
     def _phases(self, session: Session) -> None:
         """What follows the warm-up."""
 
-    def _finish(self, session: Session, diary: Diary) -> None:
+    def _finish(self, session: Session, history: History) -> None:
         """Keep what was trained."""
         self.pipeline_ = session.model()
-        self.history_ = diary.table()
+        self.history_ = history.table()
         scores = self.pipeline_.predict_proba(session.frame)
         if not np.isfinite(scores).all():
             raise DataError("training did not converge: scores are not numbers", do="choose a smaller learning_rate")
@@ -89,7 +99,8 @@ class TrainedClassifier(TableClassifier, ABC):
     @property
     def _missing_numbers(self) -> bool:  # type: ignore[override]
         """Whether numbers may be missing: where an encoder of the user's takes care of them."""
-        return not (self.encoder is None or isinstance(self.encoder, str))
+        encoder = getattr(self.group("architecture"), "encoder", None)
+        return not (encoder is None or isinstance(encoder, str))
 
     def predict_proba(self, X: Any) -> npt.NDArray[np.float64]:
         """Chances of both classes (n, 2)."""

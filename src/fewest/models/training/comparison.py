@@ -45,10 +45,6 @@ class Comparison:
         missing where a row is not decided positive or cannot be turned.
     rows : int
         Rows compared.
-
-    Examples
-    --------
-    See `compare`.
     """
 
     table: pd.DataFrame
@@ -65,14 +61,7 @@ class Comparison:
         return "\n".join([*lines, f"{len(self.changed):,} of {self.rows:,} decisions changed ({share:.1%})"])
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values: None where there is no figure.
-
-        Examples
-        --------
-        >>> table = pd.DataFrame({"before": [2.0], "after": [np.nan], "difference": [np.nan]}, index=["mean_sev"])
-        >>> Comparison(table, pd.DataFrame(), 3).to_dict()["figures"]
-        {'mean_sev': {'before': 2.0, 'after': None, 'difference': None}}
-        """
+        """Plain values: None where there is no figure."""
         figures = {
             str(name): {column: _plain(value) for column, value in row.items()}
             for name, row in self.table.to_dict("index").items()
@@ -85,19 +74,11 @@ class Comparison:
 
 
 class Side(NamedTuple):
-    """One of the two models on the rows compared.
-
-    Attributes
-    ----------
-    decision : Decision
-    verdicts : Verdicts
-    out : Explanations or None
-        Of the rows decided positive; None where there are none.
-    """
+    """One of the two models on the rows compared."""
 
     decision: Decision
     verdicts: Verdicts
-    out: Explanations | None
+    out: Explanations | None  # of the rows decided positive; None where there are none
 
 
 def compare(

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from typing import Any, Literal
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
-from fewest.errors import UsageError
-from fewest.models.training._fidelity import FidelityTerm, Regularizer
-from fewest.models.training._progress import Diary
-from fewest.models.training._session import Session
+from fewest.errors import UsageError, check_word
+from fewest.models.training._history import History
 from fewest.models.training.base import TrainedClassifier
+from fewest.models.training.settings import Architecture, Optimizer
+
+if TYPE_CHECKING:
+    from fewest.models.training._session import Session
 
 REGULARIZERS = ("fidelity", "1d")
 # A row's samples, where their number is not given: a line needs few, a plane more than it has columns.
@@ -36,12 +38,8 @@ class ExpOClassifier(TrainedClassifier):
         ``fidelity`` 100, or twice the columns where that is more. The authors of the paper take 1000.
     spread : float
         Standard deviation of the samples, in encoded columns.
-    encoder : str or transformer
-        See `AllOptClassifier`.
-    knots, hidden, epochs, warmup_epochs, learning_rate, schedule, batch_size, l2, validation_fraction, patience
-        See `AllOptClassifier`.
-    positive, random_state, device, verbose
-        See `AllOptClassifier`.
+    epochs, warmup_epochs, architecture, optimizer, positive, random_state, device, verbose
+        See `AllOptClassifier`; the encoder is ``linear`` by default.
 
     Attributes
     ----------
@@ -50,34 +48,31 @@ class ExpOClassifier(TrainedClassifier):
 
     Examples
     --------
-    >>> from fewest.datasets import load
-    >>> data = load("german")
-    >>> model = ExpOClassifier(c=1.0, warmup_epochs=10, epochs=5, positive="bad").fit(data.X, data.labels)
+    >>> import pandas as pd
+    >>> X = pd.DataFrame({"debt": [1, 2, 3, 7, 8, 9] * 20, "age": [30, 40, 50] * 40})
+    >>> model = ExpOClassifier(warmup_epochs=3, epochs=2).fit(X, [0, 0, 0, 1, 1, 1] * 20)
     >>> model.history_["phase"].value_counts().to_dict()
-    {'warm-up': 10, 'ExpO': 5}
+    {'warm-up': 3, 'ExpO': 2}
     """
 
     models = ("logistic", "mlp")
+    encoders: ClassVar[Mapping[str, str]] = {"logistic": "linear", "mlp": "linear"}
     weights = ("c",)
+    groups: ClassVar[Mapping[str, type]] = {"architecture": Architecture, "optimizer": Optimizer}
+
+    decides_by = "pipeline_"  # the attribute that scores alone: its inside may be read
 
     def __init__(
         self,
         model: Literal["logistic", "mlp"] = "logistic",
-        regularizer: Regularizer = "fidelity",
+        regularizer: Literal["fidelity", "1d"] = "fidelity",
         c: float = 0.01,
         samples: int | None = None,
         spread: float = 0.1,
-        encoder: Any = "linear",
-        knots: int = 10,
-        hidden: Sequence[int] = (128, 128),
         epochs: int = 20,
         warmup_epochs: int | None = None,
-        learning_rate: float | None = None,
-        schedule: Literal["constant", "cosine"] = "constant",
-        batch_size: int = 128,
-        l2: float = 1e-4,
-        validation_fraction: float = 0.1,
-        patience: int | None = None,
+        architecture: Architecture | None = None,
+        optimizer: Optimizer | None = None,
         positive: Any = None,
         random_state: int = 0,
         device: str = "auto",
@@ -88,23 +83,18 @@ class ExpOClassifier(TrainedClassifier):
         self.c = c
         self.samples = samples
         self.spread = spread
-        self.encoder = encoder
-        self.knots = knots
-        self.hidden = hidden
         self.epochs = epochs
         self.warmup_epochs = warmup_epochs
-        self.learning_rate = learning_rate
-        self.schedule = schedule
-        self.batch_size = batch_size
-        self.l2 = l2
-        self.validation_fraction = validation_fraction
-        self.patience = patience
+        self.architecture = architecture
+        self.optimizer = optimizer
         self.positive = positive
         self.random_state = random_state
         self.device = device
         self.verbose = verbose
 
     def _phases(self, session: Session) -> None:
+        from fewest.models.training._losses import FidelityTerm
+
         samples = self._samples(len(session.blocks.feature_of))
         term = FidelityTerm(self.regularizer, self.c, samples, self.spread, self.random_state)
         session.run("ExpO", self.epochs, term)
@@ -121,9 +111,8 @@ class ExpOClassifier(TrainedClassifier):
             )
         return self.samples
 
-    def _begin(self, X: Any, y: Any) -> tuple[Session, Diary]:
-        if self.regularizer not in REGULARIZERS:
-            raise UsageError(f"regularizer {self.regularizer!r} is unknown", do=f"use {' or '.join(REGULARIZERS)}")
+    def _begin(self, X: Any, y: Any) -> tuple[Session, History]:
+        check_word("regularizer", self.regularizer, REGULARIZERS)
         if not 0 < self.spread < math.inf:
             raise UsageError(f"spread is {self.spread!r}", do="choose a number above 0, such as 0.1")
         return super()._begin(X, y)

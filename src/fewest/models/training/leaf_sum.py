@@ -10,37 +10,18 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.base import BaseEstimator, ClassifierMixin
 
-from fewest.engine.structure.base import Ensemble, Floats, Ints
+from fewest.engine.structure.base import Ensemble
 from fewest.errors import DataError, UsageError
+from fewest.tables.arrays import Floats, Ints32
 
 
 @dataclass(frozen=True)
 class Guarded:
-    """Preparation of model input that refuses values the trees were not made for.
+    """Preparation of model input that refuses values the trees were not made for."""
 
-    Parameters
-    ----------
-    prepare : callable
-        Model input (n, any) -> (n, d).
-    source : (d,) int32
-        Model-input column of each prepared one.
-    missing : bool
-        Whether missing values have their place in the trees. Infinite ones never have.
-
-    Examples
-    --------
-    >>> from fewest.engine.structure import as_floats
-    >>> Guarded(as_floats, np.arange(2), missing=True)([[1, np.nan]]).tolist()
-    [[1.0, nan]]
-    >>> Guarded(as_floats, np.arange(2), missing=False)([[1, np.nan]])
-    Traceback (most recent call last):
-    fewest.errors.DataError: row 0, column 1 of the encoded rows: the value is missing, which these trees do not take
-      Try: impute such values, or drop the rows
-    """
-
-    prepare: Callable[[Any], Floats]
-    source: Ints
-    missing: bool
+    prepare: Callable[[Any], Floats]  # model input (n, any) -> (n, d)
+    source: Ints32  # (d,): model-input column of each prepared one
+    missing: bool  # whether missing values have their place in the trees; infinite ones never have
 
     def __call__(self, model_input: Any) -> Floats:
         """Prepared rows, or an error that names the first bad value."""
@@ -69,16 +50,6 @@ class LeafSumClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     classes_ : (2,) array
     n_features_in_ : int
         Columns of the rows to predict.
-
-    Examples
-    --------
-    >>> from sklearn.ensemble import GradientBoostingClassifier
-    >>> from fewest.engine.structure import read
-    >>> Z, y = np.array([[0.0], [1.0], [2.0], [3.0]]), ["ok", "ok", "bad", "bad"]
-    >>> booster = GradientBoostingClassifier(n_estimators=3, random_state=0).fit(Z, y)
-    >>> model = LeafSumClassifier.from_ensemble(read(booster), booster.classes_, 1)
-    >>> bool(np.allclose(model.predict_proba(Z), booster.predict_proba(Z))), model.predict(Z).tolist()
-    (True, ['ok', 'ok', 'bad', 'bad'])
     """
 
     ensemble_: Ensemble
@@ -114,7 +85,7 @@ class LeafSumClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             do="fit fewest.models.training.AllOptClassifier",
         )
 
-    def decision_function(self, X: Any) -> npt.NDArray[np.float64]:
+    def decision_function(self, X: Any) -> Floats:
         """Log-odds of the second class (n,)."""
         from sklearn.utils.validation import check_is_fitted
 
@@ -127,7 +98,7 @@ class LeafSumClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             )
         return self.ensemble_.raw(self.ensemble_.reading.prepare(rows))
 
-    def predict_proba(self, X: Any) -> npt.NDArray[np.float64]:
+    def predict_proba(self, X: Any) -> Floats:
         """Probabilities of both classes (n, 2)."""
         from scipy.special import expit
 

@@ -4,19 +4,23 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from operator import attrgetter
 from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
+from sklearn.base import clone
+from sklearn.metrics import roc_auc_score
+from sklearn.model_selection import StratifiedKFold, StratifiedShuffleSplit, check_cv
+from sklearn.utils import _safe_indexing, indexable
+from sklearn.utils.validation import check_is_fitted
 
 from fewest.errors import UsageError
 from fewest.models.estimators import LabelsError, TableClassifier
-from fewest.models.training._choice import mark, point, words
-from fewest.models.training._path import WARM_UP, C1Path, Stop, Tally
-from fewest.models.training._settings import check_settings
+from fewest.models.training._path import WARM_UP, C1Path, Stop, Tally, in_words, mark_stops, point
 from fewest.models.training.all_opt import AllOptClassifier
-from fewest.references import References
+from fewest.models.training.settings import check_settings
 
 MEASURES = ("roc_auc", "accuracy")
 
@@ -31,7 +35,8 @@ class AllOptSearchCV(TableClassifier):
     Parameters
     ----------
     estimator : AllOptClassifier
-        Everything but ``c1`` is taken from it; ``epochs`` is the length of each phase.
+        Everything but ``c1`` is taken from it; ``epochs`` is the length of each phase. Set what is in its groups by
+        three names: ``set_params(estimator__loss__margin=0.1)``.
     c1 : sequence of float
         Weights of the SEV loss, taken in rising order. The warm-up itself is a stop too, with ``c1`` zero.
     c2 : sequence of float, optional
@@ -56,7 +61,7 @@ class AllOptSearchCV(TableClassifier):
     random_state : int
         Decides which rows are held out.
     verbose : bool
-        Tell of every stop on stderr.
+        Report every stop on stderr.
 
     Attributes
     ----------
@@ -78,14 +83,11 @@ class AllOptSearchCV(TableClassifier):
 
     Examples
     --------
-    >>> from fewest.datasets import load
-    >>> data = load("german")
-    >>> quick = AllOptClassifier(warmup_epochs=10, epochs=5, positive="bad")
-    >>> search = AllOptSearchCV(quick, c1=(0.5, 2.0), tolerance=0.05).fit(data.X, data.labels)
+    >>> X = pd.DataFrame({"debt": [1, 2, 3, 7, 8, 9] * 20, "age": [30, 40, 50] * 40})
+    >>> quick = AllOptClassifier(warmup_epochs=5, epochs=1)
+    >>> search = AllOptSearchCV(quick, c1=(0.5, 2.0)).fit(X, [0, 0, 0, 1, 1, 1] * 20)
     >>> search.front_["c1"].tolist(), int(search.front_["chosen"].sum())
     ([0.0, 0.5, 2.0], 1)
-    >>> search.best_c1_ in (0.0, 0.5, 2.0)
-    True
     """
 
     best_estimator_: AllOptClassifier
@@ -94,6 +96,12 @@ class AllOptSearchCV(TableClassifier):
     start_: Any
     baseline_: dict[str, float] | None
     front_: pd.DataFrame
+    pipeline_ = property(attrgetter("best_estimator_.pipeline_"), doc="Encoder and final model of the best estimator.")
+    references_ = property(attrgetter("best_estimator_.references_"), doc="References of the best estimator.")
+    positive_ = property(attrgetter("best_estimator_.positive_"), doc="The class whose decisions are explained.")
+    history_ = property(attrgetter("best_estimator_.history_"), doc="The best estimator's training, epoch by epoch.")
+
+    decides_by = "pipeline_"  # the attribute that scores alone: its inside may be read
 
     def __init__(
         self,
@@ -124,15 +132,7 @@ class AllOptSearchCV(TableClassifier):
         self.verbose = verbose
 
     def fit(self, X: Any, y: Any) -> Self:
-        """Walk, choose, and walk again on all rows.
-
-        Parameters
-        ----------
-        X, y : table and labels
-            As for `AllOptClassifier`; the rows held out are taken from them.
-        """
-        from sklearn.utils import indexable
-
+        """Hold rows out, walk, choose, and walk again on all rows; arguments as for `AllOptClassifier`."""
         c1, c2 = self._weights()
         _, second = self._read_training(X, y)
         X, labels = indexable(X, self.classes_[second.astype(np.intp)])
@@ -141,7 +141,7 @@ class AllOptSearchCV(TableClassifier):
         stops = list(walks[0])
         points = pd.DataFrame([point(stop, [walk[stop] for walk in walks]) for stop in stops])
         self.baseline_ = self._baseline(X, labels, splits, points)
-        self.front_ = mark(points, self.measures, self.tolerance, self.max_unreachable, self.baseline_)
+        self.front_ = mark_stops(points, self.measures, self.tolerance, self.max_unreachable, self.baseline_)
         chosen = stops[int(np.flatnonzero(self.front_["chosen"])[0])]
         self.best_c1_, self.best_c2_ = chosen
         if self.refit:
@@ -165,18 +165,11 @@ class AllOptSearchCV(TableClassifier):
             raise UsageError(f"{'c1' if not c1 else 'c2'} has no values", do="give some, such as c1=(0.1, 1.0)")
         for name, values in (("c1", c1), ("c2", c2)):
             for value in values:
-                check_settings(self._copy().set_params(**{name: value}))
+                check_settings(clone(self.estimator).set_params(**{name: value}))
         return sorted({float(value) for value in c1 if value > 0}), sorted({float(value) for value in c2})
-
-    def _copy(self) -> AllOptClassifier:
-        from sklearn.base import clone
-
-        return clone(self.estimator)  # type: ignore[no-any-return]
 
     def _splits(self, labels: npt.NDArray[Any]) -> list[tuple[Any, Any]]:
         """Numbers of the rows to train on and of those held out."""
-        from sklearn.model_selection import StratifiedKFold, StratifiedShuffleSplit, check_cv
-
         wanted = self.validation
         try:
             if isinstance(wanted, float):
@@ -200,10 +193,6 @@ class AllOptSearchCV(TableClassifier):
             return None
         if isinstance(self.baseline, str):
             return {name: float(points[name].iloc[0]) for name in MEASURES}
-        from sklearn.base import clone
-        from sklearn.metrics import roc_auc_score
-        from sklearn.utils import _safe_indexing
-
         right, rows, areas = 0, 0, []
         for used, held in splits:
             model = clone(self.baseline).fit(_safe_indexing(X, used), labels[used])
@@ -217,19 +206,17 @@ class AllOptSearchCV(TableClassifier):
         self, X: Any, labels: npt.NDArray[Any], used: Any, held: Any, c1: list[float], c2: list[float]
     ) -> dict[Stop, Tally]:
         """Figures of every stop of a path through some rows, on the others."""
-        from sklearn.utils import _safe_indexing
-
-        path = C1Path(self._copy(), _safe_indexing(X, used), labels[used])
+        path = C1Path(clone(self.estimator), _safe_indexing(X, used), labels[used])
         cases = _safe_indexing(X, held)
         out = {}
         for stop in path.walk(c1, c2):
             out[stop] = path.tally(cases, labels[held], self.exact)
-            self._tell(words(point(stop, [out[stop]])))
+            self._tell(in_words(point(stop, [out[stop]])))
         return out
 
     def _walk_to(self, chosen: Stop, X: Any, labels: npt.NDArray[Any], c1: list[float]) -> AllOptClassifier:
         """The path's model at a stop, of all rows."""
-        path = C1Path(self._copy(), X, labels)
+        path = C1Path(clone(self.estimator), X, labels)
         steps = [weight for weight in c1 if weight <= chosen.c1]
         kept: list[tuple[Stop, Any]] = []
         for stop in path.walk(steps, [chosen.c2] if steps else []):
@@ -267,29 +254,7 @@ class AllOptSearchCV(TableClassifier):
         return self._model().predict(X)
 
     def _model(self) -> AllOptClassifier:
-        from sklearn.utils.validation import check_is_fitted
-
         check_is_fitted(self)
         if not hasattr(self, "best_estimator_"):
             raise UsageError("the search has a front but no model", do="fit it with refit=True")
         return self.best_estimator_
-
-    @property
-    def pipeline_(self) -> Any:
-        """Encoder and final model of the best estimator."""
-        return self.best_estimator_.pipeline_
-
-    @property
-    def references_(self) -> References:
-        """References of the best estimator."""
-        return self.best_estimator_.references_
-
-    @property
-    def positive_(self) -> Any:
-        """The class whose decisions are explained."""
-        return self.best_estimator_.positive_
-
-    @property
-    def history_(self) -> pd.DataFrame:
-        """The best estimator's training, epoch by epoch."""
-        return self.best_estimator_.history_

@@ -1,7 +1,6 @@
 from .c45 import C45Classifier
 from .cart import CARTClassifier
-from .estimator import TreeClassifier
-from .from_file import LoadedTreeClassifier
+from .estimator import LoadedTreeClassifier, TreeClassifier
 from .from_models import read
 from .gosdt import GOSDTClassifier
 from .leaf_boxes import boxes, collapse

@@ -8,8 +8,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from fewest.models.trees._wide import WideColumns, encode_all
-from fewest.models.trees.estimator import TreeClassifier
+from fewest.models.trees.estimator import TreeClassifier, WideColumns, encode_all
 from fewest.models.trees.tree import Leaf, Split, Tree
 from fewest.tables.schema import Schema
 
@@ -66,13 +65,7 @@ class CARTClassifier(TreeClassifier):
 
 
 def largest_left(threshold: float) -> float:
-    """The largest double that scikit-learn, which rounds values to float32 first, sends left of a threshold.
-
-    Examples
-    --------
-    >>> f"{largest_left(0.5):.10f}", f"{largest_left(0.1):.10f}"  # 0.1 itself rounds up in float32
-    ('0.5000000298', '0.0999999978')
-    """
+    """The largest double that scikit-learn, which rounds values to float32 first, sends left of a threshold."""
     # Floats all along: numpy would compare a float32 with a Python float in float32.
     below = float(np.float32(threshold))
     if below > threshold:

@@ -3,35 +3,32 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from fewest.errors import DataError, UsageError
 from fewest.models.estimators import TableClassifier
-from fewest.models.trees.leaf_counts import recount
-from fewest.models.trees.tree import Tree
+from fewest.models.trees.tree import Floats, Ints, Tree, encode_feature, has_levels
+from fewest.tables.schema import Schema
 
 
 class TreeClassifier(TableClassifier, ABC):
     """One tree over original features; sub-classes say in `_grow` how it comes about.
 
-    `fit` takes a raw frame (numbers, text, booleans, missing values) or an array of numbers, and labels of two
-    classes, the second of which is the positive one. A level never seen in training goes the way a split sends
-    unknown levels; it is not an error.
+    Of the two classes the second is the positive one. A level never seen in training goes the way a split sends unknown
+    levels; it is not an error.
 
     Attributes
     ----------
     tree_ : Tree
         The tree; a leaf's score is its share of positive training rows, and one half decides positive.
-    schema_ : Schema
-        Features as read off the training table.
-    classes_ : (2,) array
-        Labels, the positive one second.
-    n_features_in_ : int
-    feature_names_in_ : (n_features_in_,) array of str
-        Only when fitted on a table with text column names.
+    schema_, classes_, n_features_in_, feature_names_in_
+        As of every classifier of tables here.
 
     Examples
     --------
@@ -52,14 +49,7 @@ class TreeClassifier(TableClassifier, ABC):
         """Grow a tree on conformed rows; `fit` fills in what its leaves count."""
 
     def fit(self, X: Any, y: Any) -> Self:
-        """Grow the tree.
-
-        Parameters
-        ----------
-        X : (n, features) DataFrame, or array of numbers
-        y : (n,)
-            Labels of exactly two classes.
-        """
+        """Grow the tree on a frame (n, features) or an array of numbers, with labels of exactly two classes."""
         frame, positive = self._read_training(X, y)
         self.tree_ = recount(self._grow(frame, positive), frame, positive)
         return self
@@ -78,3 +68,100 @@ class TreeClassifier(TableClassifier, ABC):
     def _leaves(self, X: Any) -> npt.NDArray[np.int32]:
         frame = self._read_rows(X)
         return self.tree_.apply(self.tree_.encode(frame))
+
+
+class LoadedTreeClassifier(TreeClassifier):
+    """A tree that was grown elsewhere; it predicts and is not fitted again.
+
+    Examples
+    --------
+    >>> from fewest.tables.schema import Schema
+    >>> from fewest.models.trees import Leaf, Split
+    >>> frame = pd.DataFrame({"age": [20, 40]})
+    >>> tree = Tree.build(Schema.infer(frame), Split("age", 30.5, Leaf(True), Leaf(False)))
+    >>> LoadedTreeClassifier.of(tree, ("good", "bad")).predict(frame).tolist()
+    ['bad', 'good']
+    """
+
+    @classmethod
+    def of(cls, tree: Tree, names: Sequence[str]) -> Self:
+        """The classifier that decides as a tree does, whose leaves are positive from a score of one half on.
+
+        ``names`` are its two classes, the positive one second.
+        """
+        if len(names) != 2 or names[0] == names[1]:
+            raise DataError(f"a tree decides between two outcomes, and its names are {names!r}", do="name both")
+        leaves = tree.feature < 0
+        if not np.array_equal(tree.positive[leaves], tree.score[leaves] >= 0.5):
+            raise DataError(
+                "some leaves are positive with a score below one half, or negative with one above: the tree was cut "
+                "at another threshold",
+                do="pass the model itself, with its threshold",
+            )
+        out = cls()
+        out.tree_, out.schema_ = tree, tree.schema
+        out.classes_ = np.array(list(names), dtype=object)
+        out.n_features_in_ = len(tree.schema.columns)
+        out.feature_names_in_ = np.array(tree.schema.columns, dtype=object)
+        return out
+
+    def _grow(self, frame: pd.DataFrame, positive: npt.NDArray[np.bool_]) -> Any:
+        raise UsageError("a tree from a file is not fitted again", do="fit a CARTClassifier or a TOptClassifier")
+
+
+def recount(tree: Tree, frame: pd.DataFrame, positive: npt.NDArray[np.bool_]) -> Tree:
+    """The tree with counts, scores and decisions of its leaves taken from labelled rows.
+
+    A leaf's score is the plain share of positive rows, and it decides positive from one half on. A leaf where no row
+    ends keeps its score and its decision.
+    """
+    leaf = tree.apply(tree.encode(frame))
+    both = [np.bincount(leaf[positive == side], minlength=tree.n_nodes) for side in (False, True)]
+    counts = np.column_stack(both).astype(np.int64)
+    rows = counts.sum(axis=1)
+    score = np.where(rows > 0, counts[:, 1] / np.maximum(rows, 1), tree.score)
+    decided = np.where(rows > 0, score >= 0.5, tree.positive)
+    return replace(tree, counts=counts, score=score, positive=decided)
+
+
+@dataclass(frozen=True, eq=False)
+class WideColumns:
+    """The numeric table scikit-learn's trees are fitted on: numbers as they are, a 0/1 column per level of the rest."""
+
+    feature: Ints  # (d,): feature of each column
+    level: Ints  # (d,): code of the level the column is 1 for; -1 for a number
+
+    @classmethod
+    def of(cls, schema: Schema) -> WideColumns:
+        """One column for a number and for a feature of two levels (1 for the second), else one per level."""
+        pairs: list[tuple[int, int]] = []
+        for j, feature in enumerate(schema.features):
+            if not has_levels(feature):
+                pairs.append((j, -1))
+            elif len(feature.levels) == 2:
+                pairs.append((j, 1))
+            else:
+                pairs.extend((j, code) for code in range(len(feature.levels)))
+        table = np.array(pairs, dtype=np.int32).reshape(-1, 2)
+        return cls(table[:, 0], table[:, 1])
+
+    def __len__(self) -> int:
+        return len(self.feature)
+
+    def spread(self, codes: Floats) -> Floats:
+        """Wide table (n, d) of codes (n, features); a missing number stays NaN, a missing level is 0 everywhere."""
+        picked = codes[:, self.feature]
+        return np.where(self.level < 0, picked, picked == self.level)
+
+
+def encode_all(schema: Schema, frame: pd.DataFrame) -> Floats:
+    """Codes of every feature (n, features): what a tree is grown on."""
+    codes = np.empty((len(frame), len(schema)), order="F")
+    for j, feature in enumerate(schema.features):
+        if feature.kind in ("group", "datetime"):
+            raise DataError(
+                f'"{feature.name}" is a feature of kind {feature.kind}, which a tree has no test for',
+                do="turn it into numbers or levels first, say years or weekdays of a date",
+            )
+        codes[:, j] = encode_feature(feature, frame)
+    return codes

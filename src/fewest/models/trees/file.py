@@ -24,14 +24,6 @@ def as_dict(tree: Tree, names: Sequence[Any] = ("negative", "positive")) -> dict
     tree : Tree
     names : pair
         What the negative and the positive decision are called.
-
-    Examples
-    --------
-    >>> import pandas as pd
-    >>> from fewest.tables.schema import Schema
-    >>> tree = Tree.build(Schema.infer(pd.DataFrame({"age": [20, 40]})), Split("age", 30.5, Leaf(True), Leaf(False)))
-    >>> as_dict(tree)["tree"]["yes"]
-    {'positive': True, 'score': 1.0, 'negatives': 0, 'positives': 0}
     """
     return {
         "format": FORMAT,
@@ -43,23 +35,17 @@ def as_dict(tree: Tree, names: Sequence[Any] = ("negative", "positive")) -> dict
 
 
 def from_dict(content: Any) -> Tree:
-    """The tree that `as_dict` was given.
-
-    Examples
-    --------
-    >>> import pandas as pd
-    >>> from fewest.tables.schema import Schema
-    >>> tree = Tree.build(Schema.infer(pd.DataFrame({"age": [20, 40]})), Split("age", 30.5, Leaf(True), Leaf(False)))
-    >>> from_dict(as_dict(tree)).describe(0)
-    'age <= 30.5'
-    """
+    """The tree that `as_dict` was given."""
     try:
         if content["format"] != FORMAT or content["kind"] != "tree":
             raise DataError(f"format {content['format']} of a {content['kind']} is unknown", do="use a newer fewest")
         schema = schema_from_json(content["features"], content["dtypes"])
         return Tree.build(schema, _read_node(content["tree"]))
+    except FewestError:
+        raise
     except (KeyError, TypeError, ValueError, AttributeError, RecursionError) as error:
-        raise DataError(f"this is no saved tree: {type(error).__name__}: {error}", do="save the tree again") from error
+        what = f"{type(error).__name__}: {error}"
+        raise DataError(f"this is not a saved tree: {what}", do="save the tree again") from error
 
 
 def save_tree(tree: Tree, path: str | Path, names: Sequence[Any] = ("negative", "positive")) -> None:
@@ -92,8 +78,8 @@ def load_tree(path: str | Path) -> Tree:
 
 def _node(node: Split | Leaf) -> dict[str, Any]:
     if isinstance(node, Leaf):
-        score = float(node.positive) if node.score is None else node.score
-        return {"positive": node.positive, "score": score, "negatives": node.negatives, "positives": node.positives}
+        counts = {"negatives": node.negatives, "positives": node.positives}
+        return {"positive": node.positive, "score": node.chance, **counts}
     if isinstance(node.test, frozenset):
         test: Any = {"levels": sorted((plain(level) for level in node.test), key=lambda level: (str(level),))}
     else:

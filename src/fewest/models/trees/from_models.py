@@ -97,7 +97,7 @@ def _structure(decision: Decision, schema: Schema) -> tuple[Encoding, Ensemble]:
         kind=str(decision.kind), threshold=decision.cut,
     )  # fmt: skip
     if isinstance(structure, Opaque) or not isinstance(structure, Ensemble):
-        why = structure.reason if isinstance(structure, Opaque) else f"{type(encoding.final).__name__} is no tree"
+        why = structure.reason if isinstance(structure, Opaque) else f"{type(encoding.final).__name__} is not a tree"
         raise ModelError(f"leaves need a single decision tree: {why}", do=do)
     if len(structure.root) != 1:
         raise ModelError(

@@ -30,12 +30,12 @@ class GOSDTClassifier(TreeClassifier):
     ----------
     regularization : float
         Price of a leaf in training error; the package takes no less than one over the number of rows.
-    depth_budget : int or None
+    max_depth : int or None
         Tests on the longest path.
     time_limit : int or None
         Seconds for the exact search. It is looked at between steps of the search, which can take longer.
-    n_estimators, max_depth, random_state
-        Of the boosted ensemble that guesses the thresholds.
+    guess_estimators, guess_depth, random_state
+        Number and depth of the boosted trees that guess the thresholds.
 
     Attributes
     ----------
@@ -55,23 +55,23 @@ class GOSDTClassifier(TreeClassifier):
     def __init__(
         self,
         regularization: float = 0.02,
-        depth_budget: int | None = None,
+        max_depth: int | None = None,
         time_limit: int | None = 60,
-        n_estimators: int = 50,
-        max_depth: int = 1,
+        guess_estimators: int = 50,
+        guess_depth: int = 1,
         random_state: int = 0,
     ) -> None:
         self.regularization = regularization
-        self.depth_budget = depth_budget
-        self.time_limit = time_limit
-        self.n_estimators = n_estimators
         self.max_depth = max_depth
+        self.time_limit = time_limit
+        self.guess_estimators = guess_estimators
+        self.guess_depth = guess_depth
         self.random_state = random_state
 
     def _grow(self, frame: pd.DataFrame, positive: npt.NDArray[np.bool_]) -> Tree:
         search = self._search()
         self.columns_ = guess_thresholds(
-            self.schema_, frame, positive, n_estimators=self.n_estimators, max_depth=self.max_depth,
+            self.schema_, frame, positive, n_estimators=self.guess_estimators, max_depth=self.guess_depth,
             random_state=self.random_state,
         )  # fmt: skip
         if len(self.columns_) == 0:
@@ -80,50 +80,36 @@ class GOSDTClassifier(TreeClassifier):
             with _silence():
                 search.fit(self.columns_.transform(frame).astype(bool), positive)
         except RuntimeError as error:
-            raise ModelError(f"GOSDT found no tree: {error}", do="raise regularization or set depth_budget") from error
+            raise ModelError(f"GOSDT found no tree: {error}", do="raise regularization or set max_depth") from error
         status = search.result_.status.name
         if status == "TIMEOUT":
             raise TimeLimitError(
                 f"GOSDT did not prove a tree optimal in time_limit={self.time_limit} seconds, over "
                 f"{len(self.columns_)} tests with regularization={self.regularization}",
-                do="raise regularization or time_limit, set depth_budget, or guess fewer thresholds (n_estimators)",
+                do="raise regularization or time_limit, set max_depth, or guess fewer thresholds (guess_estimators)",
             )
         if status != "CONVERGED":
-            raise ModelError(f"GOSDT ended with status {status}", do="raise regularization or set depth_budget")
+            raise ModelError(f"GOSDT ended with status {status}", do="raise regularization or set max_depth")
         return Tree.build(self.schema_, from_json(self.columns_, json.loads(search.result_.model)[0]))
 
     def _search(self) -> Any:
         """The package's own classifier."""
         if self.regularization <= 0:
             raise UsageError(f"regularization is {self.regularization}", do="choose a price above 0, say 0.02")
-        if self.depth_budget is not None and self.depth_budget < 0:
-            raise UsageError(f"depth_budget is {self.depth_budget}", do="choose 0 or more, or None for no limit")
+        if self.max_depth is not None and self.max_depth < 0:
+            raise UsageError(f"max_depth is {self.max_depth}", do="choose 0 or more, or None for no limit")
         try:
             from gosdt import GOSDTClassifier as Search
         except ImportError as error:
             raise MissingExtraError("GOSDTClassifier needs gosdt", do='pip install "fewest[trees]"') from error
-        return Search(regularization=self.regularization, depth_budget=self.depth_budget, time_limit=self.time_limit)
+        return Search(regularization=self.regularization, depth_budget=self.max_depth, time_limit=self.time_limit)
 
 
 def from_json(columns: BinaryColumns, node: Mapping[str, Any]) -> Split | Leaf:
-    """Nested splits of a tree that GOSDT or TreeFARMS wrote.
+    """Nested splits of a tree that GOSDT wrote; a node's ``feature`` is a position in the columns.
 
-    Parameters
-    ----------
-    columns : BinaryColumns
-        What the library's 0/1 columns test; a node's ``feature`` is a position in it.
-    node : mapping
-        A test with ``feature``, ``true`` (the column is 1) and ``false``; or a leaf with its ``prediction``. What
-        else a library writes (``relation``, ``loss``, ``complexity``, names) is not needed.
-
-    Examples
-    --------
-    >>> from fewest.tables.schema import Schema
-    >>> schema = Schema.infer(pd.DataFrame({"age": [20, 40]}))
-    >>> columns = BinaryColumns(schema, np.array([0], dtype=np.int32), np.array([30.5]), (None,))
-    >>> split = from_json(columns, {"feature": 0, "true": {"prediction": 1}, "false": {"prediction": 0}})
-    >>> split.test, split.left.positive, split.right.positive
-    (30.5, True, False)
+    A node is a test with ``feature``, ``true`` (the column is 1) and ``false``; or a leaf with its ``prediction``. What
+    else is written (``relation``, ``loss``, ``complexity``, names) is not needed.
     """
     if "prediction" in node:
         return Leaf(bool(int(node["prediction"])))

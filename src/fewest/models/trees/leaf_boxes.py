@@ -1,17 +1,22 @@
 """The box of a leaf: its path's conditions merged per ORIGINAL feature into an interval or a set of levels.
 
 `age <= 40` and `age > 20` are one condition on one feature, and so are `job_clerk <= 0.5` and `job_none <= 0.5`. A path
-whose conditions contradict each other has an empty box: it is no leaf, whatever the library's arrays say.
+whose conditions contradict each other has an empty box: it is not a leaf, whatever the library's arrays say.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Literal
 
 import numpy as np
 
 from fewest.models.trees.tree import Bools, Leaf, Split, Tree
+from fewest.tables.schema import Feature
+
+MAX_DECIMALS = 17
+Value = Literal["nearest", "median", "mean"]  # what a leaf is entered with
 
 
 @dataclass(frozen=True)
@@ -102,9 +107,7 @@ def collapse(tree: Tree) -> Tree:
 
     def shrink(node: int, box: Box) -> Split | Leaf:
         if tree.feature[node] < 0:
-            alone = tree.nested(node)
-            assert isinstance(alone, Leaf)
-            return alone
+            return tree.nested(node)
         parts = []
         for child, left in ((int(tree.left[node]), True), (int(tree.right[node]), False)):
             inner = narrow(tree, box, node, left)
@@ -116,8 +119,7 @@ def collapse(tree: Tree) -> Tree:
             return kept
         if isinstance(first, Leaf) and isinstance(second, Leaf) and first.positive == second.positive:
             return _joined(first, second)
-        outer = _test_of(tree, node)
-        return replace(outer, left=first, right=second)
+        return tree.split(node, first, second)
 
     return Tree.build(tree.schema, shrink(0, {}))
 
@@ -125,17 +127,53 @@ def collapse(tree: Tree) -> Tree:
 def _joined(first: Leaf, second: Leaf) -> Leaf:
     negatives, positives = first.negatives + second.negatives, first.positives + second.positives
     total = negatives + positives
-    score = positives / total if total else 0.5 * (_score(first) + _score(second))
+    score = positives / total if total else 0.5 * (first.chance + second.chance)
     return Leaf(first.positive, score, negatives, positives)
 
 
-def _score(leaf: Leaf) -> float:
-    return float(leaf.positive) if leaf.score is None else leaf.score
+def nearest_inside(feature: Feature, side: Interval, target: float, allowed: Sequence[float] | None = None) -> float:
+    """The typed value in (low, high] next to a target; NaN where the interval holds none.
+
+    Integers stay whole. Numbers get the feature's decimals, and more only where the interval is narrower than that;
+    they keep off the upper end, which belongs to the box but is where libraries round. The target may lie outside, or
+    be infinite; ``allowed`` are the only values that may be taken.
+    """
+    if allowed is not None:
+        inside = [value for value in allowed if side.low < value <= side.high]
+        return min(inside, key=lambda value: (abs(value - target), value), default=float("nan"))
+    if not side.low < side.high:
+        return float("nan")
+    target = _finite(target, side)
+    if feature.kind == "integer":
+        value = np.floor(min(max(np.rint(target), np.floor(side.low) + 1), side.high))
+        return float(value) if side.low < value <= side.high else float("nan")
+    for decimals in range(feature.decimals, MAX_DECIMALS + 1):
+        value = _decimal(target, side, decimals)
+        if side.low < value < side.high:
+            return value
+    return float(np.nextafter(side.low, side.high))
 
 
-def _test_of(tree: Tree, node: int) -> Split:
-    """A node's test with nothing below it."""
-    stump = Leaf(False)
-    whole = tree.nested(node)
-    assert isinstance(whole, Split)
-    return replace(whole, left=stump, right=stump)
+def _finite(target: float, side: Interval) -> float:
+    """The target itself where it is a number, otherwise an end of the interval that is one."""
+    if np.isfinite(target):
+        return target
+    ends = [end for end in (side.low, side.high) if np.isfinite(end)]
+    if not ends:
+        return 0.0
+    return ends[0] if target < 0 else ends[-1]
+
+
+def _decimal(target: float, side: Interval, decimals: int) -> float:
+    """The number with these decimals next to the target that is not at or beyond the ends, as far as rounding goes."""
+    step = 10.0**-decimals
+    value = round(target, decimals)
+    if value <= side.low:
+        value = round(np.floor(side.low / step) * step + step, decimals)
+        if value <= side.low:
+            value = round(value + step, decimals)
+    elif value >= side.high:
+        value = round(np.ceil(side.high / step) * step - step, decimals)
+        if value >= side.high:
+            value = round(value - step, decimals)
+    return float(value)

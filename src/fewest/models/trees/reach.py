@@ -17,9 +17,9 @@ import numpy.typing as npt
 import pandas as pd
 
 from fewest.constraints import Constraints
-from fewest.models.trees.slots import INSIDE, NEVER, SlotRules, Slots, Value, lay_out
+from fewest.models.trees._slots import INSIDE, NEVER, SlotRules, Slots, Words, lay_out
+from fewest.models.trees.leaf_boxes import Value
 from fewest.models.trees.tree import Bools, Floats, Ints, Tree, has_levels
-from fewest.models.trees.words import Words
 from fewest.tables.schema import Feature
 
 THREAD_ROWS = 4096
@@ -38,7 +38,7 @@ class Reach:
     weight : (features,) float64
     forbidden : tuple of int32 arrays
         Features that may not all move.
-    most : float
+    max_cost : float
         Largest cost allowed.
     """
 
@@ -47,7 +47,7 @@ class Reach:
     slots: Slots
     weight: Floats
     forbidden: tuple[Ints, ...] = ()
-    most: float = np.inf
+    max_cost: float = np.inf
 
     @classmethod
     def build(
@@ -77,7 +77,7 @@ class Reach:
         centre = np.full((tree.n_nodes, len(tree.schema)), np.nan) if typical is None else typical
         leaf, slots = lay_out(tree, centre, value, rules)
         costs = np.ones(len(tree.schema)) if weight is None else weight
-        return cls(tree, leaf, slots, costs, rules.forbidden, rules.most)
+        return cls(tree, leaf, slots, costs, rules.forbidden, rules.max_cost)
 
     def only(self, offered: Bools) -> Reach:
         """The same leaves under the same numbers, of which only the ``offered`` ones (leaves,) can be entered."""
@@ -109,7 +109,7 @@ class Reach:
 
         The answer of a row does not depend on the others, nor on the number of threads.
         """
-        from fewest.models.trees import _bits, _sev
+        from fewest.models.trees import _kernels
 
         n = len(codes)
         leaf, cost = np.empty(n, dtype=np.int32), np.empty(n)
@@ -119,9 +119,9 @@ class Reach:
 
         def part(first: int, last: int) -> None:
             if self.forbidden or (self.weight != 1).any():
-                _sev.search(*shared, *self._sets, first, last, leaf, cost)
+                _kernels.search_leaf_by_leaf(*shared, *self._sets, first, last, leaf, cost)
             else:
-                _bits.search(*shared, words, first, last, leaf, cost)
+                _kernels.search_all_leaves(*shared, words, first, last, leaf, cost)
 
         step = max(THREAD_ROWS, -(-n // max(1, n_jobs)))
         spans = [(first, min(first + step, n)) for first in range(0, n, step)]
@@ -134,16 +134,16 @@ class Reach:
 
     def costs(self, codes: Floats) -> Floats:
         """Cost of entering every negative leaf (n, leaves); inf where it cannot be entered."""
-        from fewest.models.trees import _sev
+        from fewest.models.trees import _kernels
 
-        return np.asarray(_sev.costs(np.asfortranarray(codes), self.slots, *self._scales, self.weight, *self._sets))
+        return np.asarray(_kernels.costs(np.asfortranarray(codes), self.slots, *self._scales, self.weight, *self._sets))
 
     def turn(self, codes: Floats, leaf_of: npt.NDArray[np.int32]) -> tuple[Floats, Bools, Floats]:
         """Codes of the rows inside their leaf, the features moved (n, p), and the largest move of a number (n,)."""
-        from fewest.models.trees import _sev
+        from fewest.models.trees import _kernels
 
         after, moved, far = codes.copy(), np.zeros(codes.shape, dtype=bool), np.empty(len(codes))
-        _sev.turn(codes, leaf_of, self.slots, *self._scales, after, moved, far)
+        _kernels.turn(codes, leaf_of, self.slots, *self._scales, after, moved, far)
         return after, moved, far
 
     def turned(self, frame: pd.DataFrame, after: Floats, moved: Bools) -> pd.DataFrame:

@@ -1,4 +1,4 @@
-"""Threshold guessing: the few 0/1 columns that optimal-tree searches (GOSDT, TreeFARMS) work on.
+"""Threshold guessing: the few 0/1 columns that optimal-tree searches (GOSDT, PRAXIS) work on.
 
 McTavish et al., "Fast Sparse Decision Tree Optimization via Reference Ensembles" (AAAI 2022), Section 4: the splits a
 boosted ensemble of stumps makes are the splits worth offering to the exact search.
@@ -16,7 +16,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from fewest.errors import DataError
-from fewest.models.trees._wide import WideColumns, encode_all
+from fewest.models.trees.estimator import WideColumns, encode_all
 from fewest.models.trees.tree import encode_feature
 from fewest.tables.schema import Schema
 
@@ -150,11 +150,6 @@ def simple_between(low: float, high: float) -> float:
     """The number with the fewest decimals strictly between two others, the nearest to their middle.
 
     It separates them as ``value <= number`` does: where no double lies in between, it is ``low``.
-
-    Examples
-    --------
-    >>> simple_between(30, 31), simple_between(20, 40), simple_between(0.3141, 0.3149)
-    (30.5, 30.0, 0.3145)
     """
     gap = high - low
     if not np.isfinite(gap) or gap <= 0:

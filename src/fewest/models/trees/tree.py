@@ -43,6 +43,11 @@ class Leaf:
     negatives: int = 0
     positives: int = 0
 
+    @property
+    def chance(self) -> float:
+        """The score, or what stands for it."""
+        return float(self.positive) if self.score is None else self.score
+
 
 @dataclass(frozen=True)
 class Split:
@@ -94,7 +99,7 @@ class Tree:
     score : (nodes,) float64
         The model's score of a leaf.
     counts : (nodes, 2) int64
-        Training rows labelled negative and positive; noughts where not known.
+        Training rows labelled negative and positive; zeros where not known.
 
     Examples
     --------
@@ -127,8 +132,8 @@ class Tree:
         def add(node: Split | Leaf) -> int:
             here = len(rows)
             if isinstance(node, Leaf):
-                score = float(node.positive) if node.score is None else node.score
-                rows.append((-1, np.nan, -1, -1, False, -1, node.positive, score, node.negatives, node.positives))
+                counts = (node.negatives, node.positives)
+                rows.append((-1, np.nan, -1, -1, False, -1, node.positive, node.chance, *counts))
                 return here
             j = schema.index(node.feature)
             row, threshold = -1, np.nan
@@ -180,6 +185,10 @@ class Tree:
         if self.feature[node] < 0:
             negatives, positives = (int(count) for count in self.counts[node])
             return Leaf(bool(self.positive[node]), float(self.score[node]), negatives, positives)
+        return self.split(node, self.nested(int(self.left[node])), self.nested(int(self.right[node])))
+
+    def split(self, node: int, left: Split | Leaf, right: Split | Leaf) -> Split:
+        """The test of a node over two subtrees."""
         feature = self.schema.features[self.feature[node]]
         test: float | frozenset[Any] = float(self.threshold[node])
         unknown = False
@@ -187,13 +196,10 @@ class Tree:
             row = self.levels_left[self.level_set[node]]
             test = frozenset(level for code, level in enumerate(feature.levels) if row[code])
             unknown = bool(row[len(feature.levels)])
-        return Split(
-            feature.name, test, self.nested(int(self.left[node])), self.nested(int(self.right[node])),
-            bool(self.missing_left[node]), unknown,
-        )  # fmt: skip
+        return Split(feature.name, test, left, right, bool(self.missing_left[node]), unknown)
 
     def encode(self, frame: pd.DataFrame) -> Floats:
-        """Codes of rows conformed to the schema: (n, features); noughts for features the tree does not test."""
+        """Codes of rows conformed to the schema: (n, features); zero for features the tree does not test."""
         codes = np.zeros((len(frame), len(self.schema)), order="F")
         for j in self.used.tolist():
             codes[:, j] = encode_feature(self.schema.features[j], frame)
@@ -201,7 +207,7 @@ class Tree:
 
     def apply(self, codes: Floats) -> Ints:
         """Leaf each row of codes ends in (n,)."""
-        from fewest.models.trees._walk import apply
+        from fewest.models.trees._kernels import apply
 
         return np.asarray(
             apply(

@@ -19,19 +19,6 @@ def interpolate(points: Singles, landmarks: Singles, values: Floats, k: int) -> 
 
     Distances are summed over dimensions in order and landmarks are visited in order, so nothing depends on the blocks.
     Single precision decides which landmarks are near: twice as fast, and far finer than the rule itself.
-
-    Parameters
-    ----------
-    points : (n, d)
-    landmarks : (d, m)
-        Transposed: the inner loop runs over landmarks. No two are equal.
-    values : (m, v)
-    k : int
-        At most m.
-
-    Returns
-    -------
-    (n, v)
     """
     n, m = len(points), landmarks.shape[1]
     out = np.zeros((n, values.shape[1]))

@@ -21,25 +21,7 @@ SILHOUETTE_ROWS = 2000  # pairwise distances of more rows than this say nothing 
 def choose_clusters(
     X: Floats, fit: Callable[[int], ScoreSoftKMeans], select: Select = "silhouette", most: int = MOST
 ) -> ScoreSoftKMeans:
-    """The fitted clustering with the best number of clusters from 2 to ``most``; the smallest among equals.
-
-    Parameters
-    ----------
-    X : (n, d)
-    fit : callable
-        Number of clusters -> clustering fitted on X.
-    select : str
-        ``silhouette`` (highest) or ``bic`` (lowest).
-    most : int
-
-    Examples
-    --------
-    >>> X = np.repeat([[0.0, 0.0], [9.0, 0.0], [0.0, 9.0]], 20, axis=0) + np.random.default_rng(0).normal(size=(60, 2))
-    >>> for select in ("silhouette", "bic"):
-    ...     len(choose_clusters(X, lambda k: ScoreSoftKMeans(k).fit(X), select).cluster_centers_)
-    3
-    3
-    """
+    """The fitted clustering with the best number of clusters from 2 to ``most``; the smallest among equals."""
     different = len(np.unique(X, axis=0))
     counts = range(2, min(most, different - 1) + 1)
     if len(counts) == 0:
@@ -51,27 +33,14 @@ def choose_clusters(
 
 
 def silhouette(X: Floats, labels: npt.NDArray[np.int32]) -> float:
-    """Mean silhouette over evenly spaced rows; -1 where those are all in one cluster.
-
-    Examples
-    --------
-    >>> silhouette(np.array([[0.0], [0.0], [1.0], [1.0]]), np.array([0, 0, 1, 1], dtype=np.int32))
-    1.0
-    """
+    """Mean silhouette over evenly spaced rows; -1 where those are all in one cluster."""
     rows = np.unique(np.linspace(0, len(X) - 1, min(len(X), SILHOUETTE_ROWS)).astype(int))
     found = len(np.unique(labels[rows]))
     return float(silhouette_score(X[rows], labels[rows])) if 1 < found < len(rows) else -1.0
 
 
 def bic(X: Floats, centres: Floats) -> float:
-    """Bayesian information criterion of round Gaussian clusters of one common width, each row in its nearest.
-
-    Examples
-    --------
-    >>> X = np.array([[0.0], [0.1], [9.0], [9.1]])
-    >>> bic(X, np.array([[0.05], [9.05]])) < bic(X, np.array([[4.55]]))
-    True
-    """
+    """Bayesian information criterion of round Gaussian clusters of one common width, each row in its nearest."""
     (n, d), k = X.shape, len(centres)
     apart = squared_distances(X, centres)
     sizes = np.bincount(np.argmin(apart, axis=0), minlength=k)

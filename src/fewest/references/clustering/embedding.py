@@ -170,13 +170,7 @@ KINDS = {"identity": identity, "pca": pca, "pacmap": pacmap}
 
 
 def named(embedding: str | Embedding, random_state: int = 0) -> Embedding:
-    """The embedding a word stands for, or the one given.
-
-    Examples
-    --------
-    >>> named("pca"), named(pca(3))
-    (pca(dimensions=2), pca(dimensions=3))
-    """
+    """The embedding a word stands for, or the one given."""
     if not isinstance(embedding, str):
         return embedding
     check_word("embedding", embedding, KINDS)

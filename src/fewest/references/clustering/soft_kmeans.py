@@ -159,11 +159,6 @@ def squared_distances(X: Floats, centres: Floats) -> Floats:
     """Squared distance of each centre to each row, (k, n): one long line per centre is what numpy is fast at.
 
     Summed column by column: every step is elementwise, so a row gets the same bits alone and in any batch.
-
-    Examples
-    --------
-    >>> squared_distances(np.array([[0.0, 3.0]]), np.array([[4.0, 0.0], [0.0, 3.0]])).tolist()
-    [[25.0], [0.0]]
     """
     out = np.zeros((len(centres), len(X)))
     for column, goal in zip(X.T, centres.T, strict=True):
@@ -174,13 +169,7 @@ def squared_distances(X: Floats, centres: Floats) -> Floats:
 
 
 def nearest(X: Floats, centres: Floats) -> npt.NDArray[np.int32]:
-    """Nearest centre of each row, the first among equals.
-
-    Examples
-    --------
-    >>> nearest(np.array([[0.0], [9.0], [5.0]]), np.array([[0.0], [10.0]])).tolist()
-    [0, 1, 0]
-    """
+    """Nearest centre of each row, the first among equals."""
     return np.asarray(np.argmin(squared_distances(X, centres), axis=0), dtype=np.int32)
 
 
@@ -189,18 +178,6 @@ def log_memberships(apart: Floats, exponent: Floats) -> Floats:
 
     ``u_ij`` is proportional to ``d_ij ** (-2 / (m_i - 1))``. With exponents near 1 the powers overflow, their
     logarithms do not. A row that lies on centres belongs to those alone.
-
-    Parameters
-    ----------
-    apart : (k, n)
-        Squared distances.
-    exponent : (n,)
-        Above 1.
-
-    Examples
-    --------
-    >>> np.exp(log_memberships(np.array([[1.0, 0.0], [3.0, 3.0]]), np.array([2.0, 2.0]))).round(3).tolist()
-    [[0.75, 1.0], [0.25, 0.0]]
     """
     with np.errstate(divide="ignore"):
         weight = np.log(apart)

@@ -14,7 +14,7 @@ import pandas as pd
 
 from fewest.engine.verification import Vertices
 from fewest.errors import UsageError
-from fewest.reporting.plots._display import Display
+from fewest.reporting.plots.display import Display
 from fewest.results.explanations import Explanations
 
 MOST = 5  # 32 vertices; more cannot be read
@@ -40,32 +40,22 @@ class HypercubeDisplay(Display):
     Examples
     --------
     >>> import fewest as fw
-    >>> from matplotlib.figure import Figure
     >>> loans = pd.DataFrame({"amount": [1, 2, 9], "years": [1, 2, 5]})
     >>> decision = fw.Decision(lambda rows: (rows["amount"] + rows["years"]).to_numpy() / 20, positive=True)
     >>> refs = fw.references.single(decision, loans, [0, 0, 1])
     >>> display = HypercubeDisplay.from_explanations(fw.Explainer(decision, refs, n_jobs=1).explain(loans), row=2)
     >>> display.table["vertex"].tolist(), display.table.loc[display.table["answer"], "aligned"].tolist()
     (['11', '10', '01', '00'], ['amount'])
-    >>> display.plot(Figure().subplots()).ax_.get_xlabel()
-    "features set to the reference's values\\n(digits: amount, years)"
     """
 
     features: tuple[str, ...] = ()
 
     @classmethod
     def from_explanations(cls, explanations: Explanations, row: int, features: Sequence[str] | None = None) -> Self:
-        """Of one case.
+        """Of one case with an answer, towards a reference that is a point.
 
-        Parameters
-        ----------
-        explanations : Explanations
-            Towards references that are points.
-        row : int
-            A case with an answer.
-        features : sequence of str, optional
-            At most five, those of the answer among them; the others keep the case's values. Default: all that differ
-            from the reference, and those of the answer alone where these are more than five.
+        ``features`` are at most five, those of the answer among them; the others keep the case's values. Default: all
+        that differ from the reference, and those of the answer alone where these are more than five.
         """
         if explanations.plus or explanations.reach is not None:
             raise UsageError("the cube is drawn from a case to a reference that is a point", do="use SEV- of points")
@@ -106,7 +96,7 @@ class HypercubeDisplay(Display):
         ax.legend(frameon=False, fontsize="small", loc="upper left", markerscale=0.6)
 
     def _edges(self, ax: Any, place: npt.NDArray[np.float64]) -> None:
-        bits = np.array([[sign == "0" for sign in vertex] for vertex in self.table["vertex"]])
+        bits = np.array([[digit == "0" for digit in vertex] for vertex in self.table["vertex"]])
         way = _way(bits, int(np.flatnonzero(self.table["answer"])[0]))
         near = (bits[:, None] != bits[None, :]).sum(axis=2) == 1
         for a, b in zip(*np.nonzero(np.triu(near)), strict=True):

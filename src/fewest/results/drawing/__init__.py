@@ -4,14 +4,24 @@ Pages that use these pieces carry `STYLE` once. Colours are chosen there, by cla
 styles; each picture has a table that says the same.
 """
 
-from fewest.results.drawing._bars import Bar, Bars, bar_chart
 from fewest.results.drawing._cube import Corner, corners_of, cube
+from fewest.results.drawing._pieces import (
+    HEADINGS,
+    HEADINGS_PLUS,
+    Bar,
+    Bars,
+    CaseRow,
+    bar_chart,
+    case_table,
+    counted,
+    percent,
+)
 from fewest.results.drawing._scatter import Point, scatter
 from fewest.results.drawing._style import STYLE
-from fewest.results.drawing._table import CaseRow, case_table
-from fewest.results.drawing._text import percent
 
 __all__ = [
+    "HEADINGS",
+    "HEADINGS_PLUS",
     "STYLE",
     "Bar",
     "Bars",
@@ -21,6 +31,7 @@ __all__ = [
     "bar_chart",
     "case_table",
     "corners_of",
+    "counted",
     "cube",
     "percent",
     "scatter",

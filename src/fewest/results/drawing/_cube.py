@@ -1,4 +1,4 @@
-"""The cube of choices: every subset of the changed features, and whether it turns the decision."""
+"""The cube of choices: every subset of the changed features, and whether it changes the outcome."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from itertools import combinations
 
 from markupsafe import Markup
 
-from fewest.results.drawing._text import fill, joined, twin
+from fewest.results.drawing._pieces import fill, html_table, joined, twin
 from fewest.tables.wording import clip
 
 WIDTH, LEVEL, MOST = 640, 78, 4
@@ -18,7 +18,7 @@ Corners = Mapping[frozenset[int], "Corner"]
 
 @dataclass(frozen=True)
 class Corner:
-    """One subset of the changed features: their names, whether it turns the decision, and a text such as its score.
+    """One subset of the changed features: their names, whether it changes the outcome, and a text such as its score.
 
     Examples
     --------
@@ -67,7 +67,7 @@ def cube(
     corners: Corners,
     folded: bool = True,
     *,
-    words: tuple[str, str] = ("stays as it is", "turns the decision"),
+    words: tuple[str, str] = ("stays as it is", "changes the outcome"),
     bottom: str = "this case",
 ) -> Markup:
     """A drawing of the subsets of at most four changed features, level by level, with its table.
@@ -81,7 +81,7 @@ def cube(
     folded : bool
         Whether the table waits for a click.
     words : pair of str
-        What is shown for a corner that does not turn the decision, and of one that does.
+        What is shown for a corner that does not change the outcome, and of one that does.
     bottom : str
         What is shown for the empty set.
 
@@ -91,14 +91,14 @@ def cube(
     >>> page.count("<circle"), page.count("fw-turned"), "&lt;amount&gt;" in page
     (3, 1, True)
     """
-    table = twin("The same as a table", _table(corners, words, bottom), folded)
+    table = twin("Show as table", _table(corners, words, bottom), folded)
     picture = _picture(features, corners, words, bottom) if len(features) <= MOST else _too_many(len(features))
     return fill('<figure class="fw fw-cube">{picture}{table}</figure>', picture=picture, table=table)
 
 
 def _too_many(count: int) -> Markup:
     return fill(
-        "<p>{text}</p>", text=f"{count} features change: too many to draw. Only all together turn the decision."
+        "<p>{text}</p>", text=f"{count} features change: too many to draw. Only all together change the outcome."
     )
 
 
@@ -154,7 +154,7 @@ def _node(subset: frozenset[int], corner: Corner, place: tuple[float, float], bo
 
 
 def _table(corners: Corners, words: tuple[str, str], bottom: str) -> Markup:
-    rows = joined(
+    rows = (
         fill(
             "<tr><th scope=\"row\">{names}</th><td>{outcome}</td><td>{text}</td></tr>",
             names=" and ".join(corners[subset].names) or bottom, outcome=words[corners[subset].turned],
@@ -162,5 +162,4 @@ def _table(corners: Corners, words: tuple[str, str], bottom: str) -> Markup:
         )
         for subset in sorted(corners, key=_order)
     )  # fmt: skip
-    head = '<tr><th scope="col">changed</th><th scope="col">outcome</th><th scope="col">score</th></tr>'
-    return fill("<table><thead>{head}</thead><tbody>{rows}</tbody></table>", head=Markup(head), rows=rows)
+    return html_table(("changed", "outcome", "score"), rows)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from markupsafe import Markup
 
-from fewest.results.drawing._text import figure, fill, joined, twin
+from fewest.results.drawing._pieces import figure, fill, html_table, joined, twin
 from fewest.tables.wording import clip
 
 WIDTH, HEIGHT, LEFT, BOTTOM, TOP = 640, 380, 70, 60, 34
@@ -68,7 +68,7 @@ def scatter(
 
     Examples
     --------
-    >>> page = scatter("Close and usual", "?", "distance", "density", [Point(1, 2, "1 feature", "case <3>")])
+    >>> page = scatter("Distance and margin", "?", "distance", "density", [Point(1, 2, "1 feature", "case <3>")])
     >>> "case &lt;3&gt;" in page, "<script" in page
     (True, False)
     """
@@ -83,7 +83,7 @@ def scatter(
         '<figure class="fw fw-chart"><figcaption><strong>{title}</strong> {question}</figcaption>{picture}{note}{table}'
         "</figure>",
         title=title, question=question, picture=picture, note=fill("<p>{note}</p>", note=note) if note else "",
-        table=twin("The same as a table", _table(title, (x_label, y_label), points), folded) if points else "",
+        table=twin("Show as table", _table(title, (x_label, y_label), points), folded) if points else "",
     )  # fmt: skip
 
 
@@ -168,8 +168,7 @@ def _legend(groups: Sequence[str]) -> Markup:
 
 
 def _table(title: str, labels: tuple[str, str], points: Sequence[Point]) -> Markup:
-    head = joined(fill('<th scope="col">{text}</th>', text=text) for text in ("case", *labels, "group"))
-    body = joined(
+    rows = (
         fill(
             '<tr><td>{label}</td><td class="n">{x}</td><td class="n">{y}</td><td>{group}</td></tr>',
             label=fill('<a href="{to}">{label}</a>', to=_inside(p.href), label=p.label) if _inside(p.href) else p.label,
@@ -177,7 +176,4 @@ def _table(title: str, labels: tuple[str, str], points: Sequence[Point]) -> Mark
         )
         for p in points
     )  # fmt: skip
-    return fill(
-        "<table><caption>{title}</caption><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>",
-        title=title, head=head, body=body,
-    )  # fmt: skip
+    return html_table(("case", *labels, "group"), rows, title)

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import numpy as np
-
 from fewest.results.explanation import Status
-from fewest.results.explanations import Explanations
+from fewest.results.population import Population
 
 
 @dataclass(frozen=True)
 class Sparsity:
-    """SEV over the explained cases; outcomes that are no numbers are counted beside it (rule 3).
+    """SEV over the explained cases; outcomes that are not numbers are counted beside it (rule 3).
 
     Attributes
     ----------
@@ -36,7 +34,7 @@ class Sparsity:
     stopped: int
 
 
-def sparsity(out: Explanations) -> Sparsity:
+def sparsity(out: Population) -> Sparsity:
     """Mean SEV and the share of cases that a single feature turns.
 
     Examples
@@ -48,13 +46,13 @@ def sparsity(out: Explanations) -> Sparsity:
     >>> sparsity(fw.Explainer(decision, fw.references.single(decision, X, y)).explain(X)).mean_sev
     1.0
     """
-    sev, counts = out.sev(), out.counts()
+    tally = out.tally
     return Sparsity(
-        n=len(sev),
-        mean_sev=float(sev.mean()) if len(sev) else np.nan,
-        share_one=float((sev == 1).mean()) if len(sev) else np.nan,
-        largest=int(sev.max()) if len(sev) else 0,
-        unreachable=counts[Status.UNREACHABLE.value],
-        not_credible=counts[Status.NOT_CREDIBLE.value],
-        stopped=counts[Status.BUDGET.value],
+        n=tally.explained,
+        mean_sev=tally.mean_sev,
+        share_one=tally.share_one,
+        largest=tally.largest,
+        unreachable=tally.count(Status.UNREACHABLE),
+        not_credible=tally.count(Status.NOT_CREDIBLE),
+        stopped=tally.count(Status.BUDGET),
     )

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import json
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -11,9 +12,12 @@ import pandas as pd
 
 from fewest.runs.verification.claims import FAR, Claims
 from fewest.runs.verification.leaf_entry import entered
-from fewest.runs.verification.model_scores import Scorer, replaced
+from fewest.runs.verification.model_scores import Bools, Scorer, replaced
 from fewest.runs.verification.report import Report
 from fewest.runs.verification.rules import differing
+from fewest.tables.json_cells import moved_cells
+
+Sets = Sequence[Sequence[Mapping[str, Any]]]
 
 
 def check_alternatives(claims: Claims, scorer: Scorer, report: Report) -> None:
@@ -24,10 +28,10 @@ def check_alternatives(claims: Claims, scorer: Scorer, report: Report) -> None:
         return
     owner = np.repeat(np.arange(len(counts)), counts)
     place = {name: j for j, name in enumerate(claims.schema.names)}
-    sets = [names for row in listed for names in row]
+    sets = [changes for row in listed for changes in row]
     moved = np.zeros((len(sets), len(place)), dtype=bool)
-    for k, names in enumerate(sets):
-        moved[k, [place[name] for name in names if name in place]] = True
+    for k, changes in enumerate(sets):
+        moved[k, [place[change["feature"]] for change in changes if change["feature"] in place]] = True
     rows, cost = claims.rows[owner], moved @ claims.rules.weights
     shown = claims.moved[owner] @ claims.rules.weights
     report.rows_wrong(rows, np.abs(cost - shown) > FAR * np.maximum(1.0, shown), "an alternative costs more or less")
@@ -35,36 +39,36 @@ def check_alternatives(claims: Claims, scorer: Scorer, report: Report) -> None:
     other = first & (moved != claims.moved[owner]).any(axis=1)
     report.rows_wrong(rows, other, "the first alternative is not the set shown")
     case = claims.frame.iloc[owner]
-    beside = claims.beside.iloc[owner] if all(isinstance(names, list) for names in sets) else _told(claims, owner, sets)
-    allowed = _allowed(claims, owner, case, beside, moved)
+    report.rows_wrong(rows, _foreign(claims, case, moved, sets), "a value in an alternative is not the case's")
+    allowed, turns = _held(claims, owner, case, moved, sets, scorer)
     report.rows_wrong(rows, ~allowed, "an alternative is not allowed, or leads to no reference")
-    start, goal = (beside, case) if claims.plus else (case, beside)
-    scores = scorer.score(replaced(claims.schema, start, goal, moved))
-    cut = scorer.decision.cut
-    report.rows_wrong(rows, ~(scores >= cut if claims.plus else scores < cut), "an alternative does not turn the model")
+    report.rows_wrong(rows, ~turns, "an alternative does not turn the model")
 
 
-def _told(claims: Claims, owner: npt.NDArray[np.int64], sets: Sequence[Any]) -> pd.DataFrame:
-    """The values each set leads to: those it brings along (of a leaf, of another reference), else the row's own."""
-    stated = np.array([isinstance(names, dict) for names in sets])
-    brought = [names if isinstance(names, dict) else {} for names in sets]
-    rows = entered(claims.schema, claims.frame.iloc[owner], brought)
-    if stated.all():
-        return rows
-    own = np.broadcast_to(~stated[:, None], (len(sets), len(claims.schema)))
-    return replaced(claims.schema, rows, claims.beside.iloc[owner], own)
+def _foreign(claims: Claims, case: pd.DataFrame, moved: Bools, sets: Sets) -> Bools:
+    """Which sets show a value of the case that it does not have; earlier versions showed none."""
+    side = "to" if claims.plus else "from"
+    known = iter(json.loads(f"[{','.join(moved_cells(claims.schema, case, moved))}]"))
+    names = set(claims.schema.names)
+    own = [[(change, next(known)) for change in changes if change["feature"] in names] for changes in sets]
+    return np.array([any(change.get(side, value) != value for change, value in pairs) for pairs in own], dtype=bool)
 
 
-def _allowed(
-    claims: Claims, owner: npt.NDArray[np.int64], case: pd.DataFrame, beside: pd.DataFrame, moved: npt.NDArray[np.bool_]
-) -> npt.NDArray[np.bool_]:
-    """Which sets the rules allow towards a leaf, or towards one of the references whose values they have."""
-    if claims.goals.leaves:
-        return claims.rules.allowed(moved, differing(claims.schema, case, beside), claims.rules.permitted(case, beside))
-    allowed = np.zeros(len(owner), dtype=bool)
-    for compared in claims.goals.candidates(claims.reference[owner]).T:
-        goal = claims.goals.frame.iloc[compared]
-        like = ~(differing(claims.schema, beside, goal) & moved).any(axis=1)
-        differs, permitted = differing(claims.schema, case, goal), claims.rules.permitted(case, goal)
-        allowed |= like & claims.rules.allowed(moved, differs, permitted)
-    return allowed
+def _held(
+    claims: Claims, owner: npt.NDArray[np.int64], case: pd.DataFrame, moved: Bools, sets: Sets, scorer: Scorer
+) -> tuple[Bools, Bools]:
+    """Which sets the rules allow, and which turn the model: towards a leaf, or one of the references they are like."""
+    side, schema, rules = "from" if claims.plus else "to", claims.schema, claims.rules
+    stated = [{change["feature"]: change[side] for change in changes if side in change} for changes in sets]
+    beside = entered(schema, case if claims.goals.leaves else claims.beside.iloc[owner], stated)
+    candidates = claims.goals.candidates(claims.reference[owner]).T
+    goals = [beside] if claims.goals.leaves else [claims.goals.frame.iloc[compared] for compared in candidates]
+    allowed, turns = np.zeros(len(owner), dtype=bool), np.zeros(len(owner), dtype=bool)
+    for goal in goals:
+        like = ~(differing(schema, beside, goal) & moved).any(axis=1)
+        allowed |= like & rules.allowed(moved, differing(schema, case, goal), rules.permitted(case, goal))
+        at = np.flatnonzero(like & ~turns)
+        start, end = (goal, case) if claims.plus else (case, goal)
+        scores = scorer.score(replaced(schema, start.iloc[at], end.iloc[at], moved[at]))
+        turns[at] = scores >= scorer.decision.cut if claims.plus else scores < scorer.decision.cut
+    return allowed, turns | ~allowed

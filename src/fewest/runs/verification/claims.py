@@ -12,12 +12,12 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from fewest.runs.cells import moved_cells
 from fewest.runs.row_hashes import row_hashes
 from fewest.runs.verification.leaf_entry import entered
 from fewest.runs.verification.model_scores import Bools, Floats, Scorer, replaced
 from fewest.runs.verification.report import Report
 from fewest.runs.verification.rules import StatedRules, differing
+from fewest.tables.json_cells import moved_cells
 from fewest.tables.schema import Schema
 
 STATUSES = ("EXPLAINED", "ALREADY_NEGATIVE", "UNREACHABLE", "NOT_CREDIBLE", "BUDGET")
@@ -32,7 +32,7 @@ class Goals:
     ----------
     names : tuple of str
     frame : (m, columns)
-    twin_of : (m,) int
+    flexible_of : (m,) int
         The reference each is the flexible twin of, -1 for none.
     assignment : str
     leaves : bool
@@ -41,17 +41,17 @@ class Goals:
 
     names: tuple[str, ...]
     frame: pd.DataFrame
-    twin_of: npt.NDArray[np.int64]
+    flexible_of: npt.NDArray[np.int64]
     assignment: str
     leaves: bool = False
 
     def candidates(self, given: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
         """References each case was compared with (n, c), by the one it was given in the end."""
-        plain = np.flatnonzero(self.twin_of < 0)
-        twin = {int(of): k for k, of in enumerate(self.twin_of) if of >= 0}
+        plain = np.flatnonzero(self.flexible_of < 0)
+        twin = {int(of): k for k, of in enumerate(self.flexible_of) if of >= 0}
         if self.assignment == "sparsest":
             return np.tile(np.arange(len(self.names)), (len(given), 1))
-        own = np.where(self.twin_of[given] < 0, given, self.twin_of[given])
+        own = np.where(self.flexible_of[given] < 0, given, self.flexible_of[given])
         if not twin:
             return np.asarray(own[:, None])
         pair = np.array([twin.get(int(k), int(k)) for k in range(len(plain))])
@@ -217,7 +217,7 @@ class Claims:
         # Of a case that enters no leaf, no leaf is named.
         wanted = self.moved.any(axis=1) if self.goals.leaves else positive
         report.rows_wrong(self.rows, named != wanted, "it has a reference without being decided against, or lacks it")
-        plain = np.flatnonzero(self.goals.twin_of < 0)
+        plain = np.flatnonzero(self.goals.flexible_of < 0)
         if self.goals.assignment != "features" or len(plain) < 2 or self.goals.leaves:
             return
         total = np.column_stack(
@@ -226,7 +226,9 @@ class Claims:
                 for k in plain
             ]
         )
-        own = np.where(self.goals.twin_of[self.reference] < 0, self.reference, self.goals.twin_of[self.reference])
+        own = np.where(
+            self.goals.flexible_of[self.reference] < 0, self.reference, self.goals.flexible_of[self.reference]
+        )
         mine = total[np.arange(len(total)), own]
         best = total.min(axis=1)
         report.rows_wrong(self.rows, positive & (mine > best + FAR * (1 + best)), "another reference is nearer to it")

@@ -12,18 +12,16 @@ import numpy as np
 import pandas as pd
 
 from fewest.errors import DataError
+from fewest.results import record
 from fewest.runs.cases import fingerprints
-from fewest.runs.kept_cases import read_cases
+from fewest.runs.parts import read_answers, read_cases
 from fewest.runs.row_hashes import row_hashes
-from fewest.runs.run import REFERENCES, Run, canonical, is_sealed, part_files, read_part
+from fewest.runs.run_files import REFERENCES, RunFiles, canonical, is_sealed, part_files
 from fewest.runs.storage import digest, file_digest
 from fewest.runs.verification.report import Report
 
-SHARED = ("row", "status", "sev", "reference", "lower_bound", "proved", "score", "score_after", "nodes")
-OTHERWISE = {"set": "features", "by": "strategy"}
 
-
-def check_manifest(run: Run, report: Report) -> None:
+def check_manifest(run: RunFiles, report: Report) -> None:
     """The manifest is what was written, and so are the references."""
     manifest = run.manifest
     if not is_sealed(manifest):
@@ -40,7 +38,7 @@ def check_manifest(run: Run, report: Report) -> None:
             report.add(f"{file.name} is in the folder, but not in the manifest")
 
 
-def _check_beside(run: Run, name: str, sha256: str, report: Report) -> None:
+def _check_beside(run: RunFiles, name: str, sha256: str, report: Report) -> None:
     """A file beside the parts is what was written."""
     path = run.file(name)
     if not path.is_file():
@@ -49,7 +47,7 @@ def _check_beside(run: Run, name: str, sha256: str, report: Report) -> None:
         report.add(f"{name} was changed after it was written")
 
 
-def check_data(run: Run, paths: Sequence[Path], report: Report) -> None:
+def check_data(run: RunFiles, paths: Sequence[Path], report: Report) -> None:
     """The data are those of the run, by size and checksum; names may have changed."""
     found = fingerprints(paths)
     wanted = run.manifest["data"]["files"]
@@ -60,14 +58,14 @@ def check_data(run: Run, paths: Sequence[Path], report: Report) -> None:
             report.add(f"the data have changed: {here['name']} is not {there['name']} as it was explained")
 
 
-def check_model(run: Run, file: Path | None, report: Report) -> None:
+def check_model(run: RunFiles, file: Path | None, report: Report) -> None:
     """The model file is the one of the run, where the run knows its file."""
     known = run.manifest["model"]
     if file is not None and known["file"] is not None and file_digest(file) != known["sha256"]:
         report.add(f"the model has changed: {file.name} is not {known['file']} as it was used")
 
 
-def check_sums(run: Run, report: Report) -> None:
+def check_sums(run: RunFiles, report: Report) -> None:
     """Rows and counts of the parts add up to those of the manifest, and the parts follow each other."""
     parts, at = run.manifest["parts"], 0
     for part in parts:
@@ -84,7 +82,7 @@ def check_sums(run: Run, report: Report) -> None:
             report.add(f"manifest.json: the {name} are not the sums of the parts")
 
 
-def read_checked(run: Run, part: Mapping[str, Any], report: Report) -> pd.DataFrame | None:
+def read_checked(run: RunFiles, part: Mapping[str, Any], report: Report) -> pd.DataFrame | None:
     """The table of a part, after its files and its certificates were compared; None where it cannot be read."""
     whole = True
     for file in part_files(part):
@@ -97,7 +95,7 @@ def read_checked(run: Run, part: Mapping[str, Any], report: Report) -> pd.DataFr
     if not whole:
         return None
     try:
-        table = read_part(run.file(part["table"]["name"]))
+        table = read_answers(run.file(part["table"]["name"]))
         _compare(run.file(part["certificates"]["name"]), table, report)
         if "cases" in part:
             _same_cases(run, part["cases"]["name"], table, report)
@@ -115,7 +113,7 @@ def read_checked(run: Run, part: Mapping[str, Any], report: Report) -> pd.DataFr
     return table
 
 
-def _same_cases(run: Run, name: str, table: pd.DataFrame, report: Report) -> None:
+def _same_cases(run: RunFiles, name: str, table: pd.DataFrame, report: Report) -> None:
     """The cases that were kept are those that were explained, by the hash of each."""
     frame = read_cases(run.file(name), run.schema)
     if len(frame) != len(table):
@@ -133,18 +131,19 @@ def _compare(path: Path, table: pd.DataFrame, report: Report) -> None:
         return
     said = pd.DataFrame(json.loads(f"[{','.join(lines)}]"))
     rows = table["row"].to_numpy(dtype=np.int64)
-    hashes = np.array([int(text, 16) for text in said["hash"]], dtype=np.uint64)
-    report.rows_wrong(rows, hashes != table["hash"].to_numpy(dtype=np.uint64), f'{path.name}: another "hash"')
-    for name in SHARED:
-        report.rows_wrong(rows, _differ(said[name], table[name]), f'{path.name}: another "{name}" than in the table')
-    for name, column in OTHERWISE.items():
-        wrong = np.array([a != b for a, b in zip(said[name], table[column], strict=True)], dtype=bool)
+    for field in record.fields_in("certificate"):
+        name = field.certificate or field.name
+        wrong = _differ(said[name], table[field.name], field.kind)
         report.rows_wrong(rows, wrong, f'{path.name}: another "{name}" than in the table')
 
 
-def _differ(said: pd.Series[Any], known: pd.Series[Any]) -> Any:
+def _differ(said: pd.Series[Any], known: pd.Series[Any], kind: str) -> Any:
     """Where two columns differ; null stands for what is missing and for a bound that is infinite."""
-    if known.name in ("status", "reference"):
+    if kind == "hash":
+        return np.array([int(text, 16) for text in said], dtype=np.uint64) != known.to_numpy(dtype=np.uint64)
+    if kind == "features":
+        return np.array([a != b for a, b in zip(said, known, strict=True)], dtype=bool)
+    if kind == "word":
         return said.astype(object).fillna("").to_numpy() != known.astype(object).fillna("").to_numpy()
     a = pd.to_numeric(said).to_numpy(dtype=float, na_value=np.nan)
     b = known.to_numpy(dtype=float, na_value=np.nan)

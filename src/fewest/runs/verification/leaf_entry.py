@@ -7,7 +7,8 @@ from typing import Any
 
 import pandas as pd
 
-from fewest.tables.schema import Feature, Schema
+from fewest.tables.schema import Schema
+from fewest.tables.values import written
 
 
 def entered(schema: Schema, frame: pd.DataFrame, values: Sequence[Mapping[str, Any]]) -> pd.DataFrame:
@@ -27,17 +28,8 @@ def entered(schema: Schema, frame: pd.DataFrame, values: Sequence[Mapping[str, A
     {'age': [30, 50], 'job': ['b', 'b']}
     """
     out = {column: frame[column].astype(object).to_numpy(copy=True) for column in schema.columns}
-    features = {feature.name: feature for feature in schema.features}
     for row, stated in enumerate(values):
         for name, value in stated.items():
-            for column, cell in _cells(features[name], value):
+            for column, cell in written(schema, name, value).items():
                 out[column][row] = cell
     return schema.conform(pd.DataFrame(out, index=frame.index).infer_objects(), unseen="allow")
-
-
-def _cells(feature: Feature, value: Any) -> list[tuple[str, Any]]:
-    if feature.kind == "indicators":
-        return [(column, int(column == value)) for column in feature.columns]
-    if len(feature.columns) > 1:
-        return [(column, value[column]) for column in feature.columns]
-    return [(feature.columns[0], value)]

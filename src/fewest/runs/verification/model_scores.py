@@ -9,8 +9,9 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from fewest.decision import SINGLE, Decision
+from fewest.decision import Decision
 from fewest.tables.schema import Schema
+from fewest.tables.scores import SINGLE
 
 Floats = npt.NDArray[np.float64]
 Bools = npt.NDArray[np.bool_]

@@ -13,7 +13,7 @@ import numpy.typing as npt
 from fewest.decision import Decision
 from fewest.errors import DataError, FewestError
 from fewest.runs.cases import Cases, find
-from fewest.runs.run import MANIFEST, Run, read_references
+from fewest.runs.run_files import MANIFEST, RunFiles, read_references
 from fewest.runs.verification.alternatives import check_alternatives
 from fewest.runs.verification.claims import Claims, Goals
 from fewest.runs.verification.integrity import check_data, check_manifest, check_model, check_sums, read_checked
@@ -76,7 +76,7 @@ def verify(
     """
     report, paths = Report(), find(data)
     try:
-        opened = Run.open(run)
+        opened = RunFiles.open(run)
     except DataError as error:
         if not (Path(run) / MANIFEST).is_file():
             raise
@@ -88,6 +88,8 @@ def verify(
         check_model(opened, None if model_file is None else Path(model_file), report)
         check_sums(opened, report)
         RunVerifier(opened, decision, cheap, sample, random_state, report).parts(paths)
+    except FewestError:
+        raise
     except (KeyError, TypeError, AttributeError, ValueError, OSError) as error:
         report.add(f"the folder cannot be understood: {type(error).__name__}: {error}")
     return report
@@ -97,7 +99,7 @@ class RunVerifier:
     """One pass over the parts of a run."""
 
     def __init__(
-        self, run: Run, decision: Decision, cheap: int, sample: int, random_state: int, report: Report
+        self, run: RunFiles, decision: Decision, cheap: int, sample: int, random_state: int, report: Report
     ) -> None:  # fmt: skip
         self.run, self.cheap, self.sample, self.random_state, self.report = run, cheap, sample, random_state, report
         self.settings: Mapping[str, Any] = run.manifest["settings"]
@@ -107,9 +109,9 @@ class RunVerifier:
         content = run.references()
         names, frame = read_references(content)
         twins = [entry.get("twin_of") for entry in content["references"]]
-        twin_of = np.array([-1 if name is None else names.index(name) for name in twins], dtype=np.int64)
+        flexible_of = np.array([-1 if name is None else names.index(name) for name in twins], dtype=np.int64)
         leaves = content.get("provenance", {}).get("kind") == "leaves"
-        self.goals = Goals(names, frame, twin_of, str(self.settings["assignment"]), leaves)
+        self.goals = Goals(names, frame, flexible_of, str(self.settings["assignment"]), leaves)
         if abs(decision.cut - float(self.settings["threshold"])) > 0:
             report.add(f"the threshold is {decision.cut:g}, the run's is {self.settings['threshold']:g}")
 

@@ -16,14 +16,14 @@ __all__ = ["Drawing", "Figure", "check", "draw", "find", "names", "save"]
 
 # Name -> module, class, and the tables it shows: it can be drawn where one of them is there.
 _FIGURES: dict[str, tuple[str, str, tuple[str, ...]]] = {
-    "closeness": ("trade_off", "ClosenessFigure", ("sev1", "sevc", "sevcf")),
-    "credibility": ("trade_off", "CredibilityFigure", ("sev1", "sevc", "sevcf")),
-    "flexibility": ("flexibility", "FlexibilityFigure", ("sevc", "sevcf")),
-    "counterfactual_scatter": ("counterfactuals", "CounterfactualsFigure", ("counterfactuals",)),
-    "allopt_bars": ("allopt", "AllOptFigure", ("allopt1", "alloptc")),
-    "cluster_maps": ("clusters", "ClusterMapsFigure", ()),
-    "regions": ("regions", "RegionsFigure", ()),
-    "hypercube": ("hypercube", "HypercubeFigure", ()),
+    "closeness": ("table_figures", "ClosenessFigure", ("sev1", "sevc", "sevcf")),
+    "credibility": ("table_figures", "CredibilityFigure", ("sev1", "sevc", "sevcf")),
+    "flexibility": ("table_figures", "FlexibilityFigure", ("sevc", "sevcf")),
+    "counterfactual_scatter": ("table_figures", "CounterfactualsFigure", ("counterfactuals",)),
+    "allopt_bars": ("table_figures", "AllOptFigure", ("allopt1", "alloptc")),
+    "cluster_maps": ("model_figures", "ClusterMapsFigure", ()),
+    "regions": ("model_figures", "RegionsFigure", ()),
+    "hypercube": ("model_figures", "HypercubeFigure", ()),
 }
 
 

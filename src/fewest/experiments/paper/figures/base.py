@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import io
-import os
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar, NamedTuple, Protocol
+from typing import Any, ClassVar, NamedTuple
 
 import pandas as pd
 
-from fewest.errors import MissingExtraError, UsageError
+from fewest.errors import UsageError
 from fewest.experiments.paper.base import Record, Tell, silent
 from fewest.experiments.paper.models import CLUSTERS
-from fewest.tables.files import write_text
+from fewest.experiments.paper.store import make_folder
+from fewest.reporting.plots.display import needs_matplotlib
+from fewest.tables.files import write_bytes, write_text
 
 Records = Mapping[str, Sequence[Record]]
 
@@ -32,21 +34,15 @@ ENTRY = 1.5  # inches of an entry of the legend
 
 
 class Drawing(NamedTuple):
-    """A picture and its table twin.
-
-    Attributes
-    ----------
-    picture : matplotlib Figure
-    numbers : DataFrame
-        What is drawn, as numbers.
-    """
+    """A picture, which is a matplotlib Figure, and its table twin: what is drawn, as numbers."""
 
     picture: Any
     numbers: pd.DataFrame
 
 
-class Figure(Protocol):
-    """What a module of this package gives; an instance is bound to a data folder and to full or quick settings.
+@dataclass(frozen=True)
+class Figure(ABC):
+    """One of the paper's figures, bound to a data folder and to full or quick settings as tables are.
 
     Attributes
     ----------
@@ -68,55 +64,19 @@ class Figure(Protocol):
     name: ClassVar[str]
     title: ClassVar[str]
     caption: ClassVar[str]
-    datasets: ClassVar[tuple[str, ...]]
-    tables: ClassVar[tuple[str, ...]]
-
-    @property
-    def folder(self) -> str | Path | None:
-        """Where the paper's data are; None: where FEWEST_DATA says."""
-        ...
-
-    @property
-    def quick(self) -> bool:
-        """Whether smaller tables and fewer settings do."""
-        ...
-
-    def draw(self, datasets: Sequence[str], records: Records, tell: Tell) -> Drawing:
-        """The picture of some datasets."""
-        ...
-
-
-@dataclass(frozen=True)
-class Bound:
-    """What every figure is bound to.
-
-    Parameters
-    ----------
-    folder : path, optional
-        Where the paper's data are.
-    quick : bool
-        Few rows and coarse settings: to see that everything runs.
-    """
-
     datasets: ClassVar[tuple[str, ...]] = tuple(CLUSTERS)
     tables: ClassVar[tuple[str, ...]] = ()
 
     folder: str | Path | None = None
     quick: bool = False
 
+    @abstractmethod
+    def draw(self, datasets: Sequence[str], records: Records, tell: Tell) -> Drawing:
+        """The picture of some datasets."""
+
 
 def draw(figure: Figure, datasets: Sequence[str], records: Records, tell: Tell = silent) -> Drawing:
-    """Draw a figure, whatever matplotlib settings its user has.
-
-    Parameters
-    ----------
-    figure : Figure
-    datasets : sequence of str
-        Some of the figure's.
-    records : mapping
-        Table -> its records.
-    tell : callable
-        Called with a line of text now and then.
+    """Draw a figure for some of its datasets, from tables' records, whatever matplotlib settings its user has.
 
     Examples
     --------
@@ -132,13 +92,7 @@ def draw(figure: Figure, datasets: Sequence[str], records: Records, tell: Tell =
 
 
 def check(figure: Figure, datasets: Sequence[str]) -> None:
-    """Refuse datasets that a figure cannot be drawn for.
-
-    Examples
-    --------
-    >>> from fewest.experiments.paper import figures
-    >>> check(figures.find("regions"), ["german"])
-    """
+    """Refuse datasets that a figure cannot be drawn for."""
     unknown = [name for name in datasets if name not in figure.datasets]
     if unknown:
         raise UsageError(
@@ -147,46 +101,23 @@ def check(figure: Figure, datasets: Sequence[str]) -> None:
 
 
 def save(drawing: Drawing, folder: str | Path, stem: str) -> list[Path]:
-    """Write ``STEM.svg``, ``STEM.png`` and ``STEM.csv``; the same drawing gives the same bytes.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> drawing = Drawing(blank(1)[0], pd.DataFrame({"sev": [1]}))
-    >>> [path.name for path in save(drawing, tempfile.mkdtemp(), "empty")]
-    ['empty.svg', 'empty.png', 'empty.csv']
-    """
-    place = Path(folder)
-    try:
-        place.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise UsageError(f"--out {folder}: this is no place for a folder", do="name another one") from error
+    """Write ``STEM.svg``, ``STEM.png`` and ``STEM.csv``; the same drawing gives the same bytes."""
+    place = make_folder(folder)
     svg, png = io.StringIO(), io.BytesIO()
     with _style():
         drawing.picture.savefig(svg, format="svg", metadata={"Date": None, "Creator": None})
         drawing.picture.savefig(png, format="png", dpi=150, metadata={"Software": None})
     paths = [place / f"{stem}.{kind}" for kind in ("svg", "png", "csv")]
     write_text(paths[0], svg.getvalue())
-    beside = paths[1].with_name(f".{paths[1].name}.{os.getpid()}.part")
-    beside.write_bytes(png.getvalue())
-    os.replace(beside, paths[1])
+    write_bytes(paths[1], png.getvalue())
     write_text(paths[2], drawing.numbers.to_csv(index=False, float_format="%.6g", lineterminator="\n"))
     return paths
 
 
 def blank(panels: int, across: int = ACROSS, height: float = HEIGHT) -> tuple[Any, list[Any]]:
-    """An empty picture, and the axes of its panels; no window is opened.
-
-    Examples
-    --------
-    >>> picture, axes = blank(4)
-    >>> len(axes), len(picture.axes)
-    (4, 4)
-    """
-    try:
+    """An empty picture, and the axes of its panels; no window is opened."""
+    with needs_matplotlib("figures"):
         from matplotlib.figure import Figure as Picture
-    except ImportError as error:
-        raise MissingExtraError("figures need matplotlib", do='pip install "fewest[plots]"') from error
     columns = min(across, max(1, panels))
     rows = -(-panels // columns)
     picture = Picture(figsize=(WIDTH * columns + 0.6, height * rows), layout="constrained")
@@ -197,14 +128,7 @@ def blank(panels: int, across: int = ACROSS, height: float = HEIGHT) -> tuple[An
 
 
 def means(records: Records, tables: Sequence[str]) -> pd.DataFrame:
-    """Mean of every figure over the splits, by dataset and method; methods in the order they come.
-
-    Examples
-    --------
-    >>> splits = [Record("german", "LR", {"sev": sev}) for sev in (1.0, 2.0)]
-    >>> means({"sev1": splits}, ["sev1"]).loc[("german", "LR"), "sev"]
-    np.float64(1.5)
-    """
+    """Mean of every figure over the splits, by dataset and method; methods in the order they come."""
     seen: dict[tuple[str, str], list[Mapping[str, float]]] = {}
     for table in tables:
         fresh: dict[tuple[str, str], list[Mapping[str, float]]] = {}
@@ -235,9 +159,7 @@ def one_legend(picture: Any, axes: Sequence[Any]) -> None:
 
 @contextmanager
 def _style() -> Iterator[None]:
-    try:
+    with needs_matplotlib("figures"):
         from matplotlib import style
-    except ImportError as error:
-        raise MissingExtraError("figures need matplotlib", do='pip install "fewest[plots]"') from error
     with style.context(["default", STYLE]):
         yield

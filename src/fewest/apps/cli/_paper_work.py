@@ -1,0 +1,149 @@
+"""The work of ``fewest paper``: run what is not finished, compare, draw, and put all on one page."""
+
+from __future__ import annotations
+
+import json
+import sys
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from fewest.errors import DataError, UsageError
+from fewest.experiments import paper
+from fewest.experiments.paper import FileStore, Record, Store, Table, as_dict, as_text, figures, run, summarise
+from fewest.experiments.paper.everything import PICTURES, Plan, everything, write_table
+from fewest.experiments.paper.figures import Figure
+from fewest.experiments.paper.page import write_page
+from fewest.tables.files import write_text
+
+if TYPE_CHECKING:
+    from fewest.apps.cli._paper import PaperTableRequest
+
+SPLITS, QUICK_SPLITS = 10, 2
+EXAMPLES = "examples"
+
+
+def run_list(as_json: bool) -> int:
+    """Print the tables and figures there are."""
+    from fewest.experiments.paper.examples import DATASETS
+
+    rows = [_row("table", paper.find(name)) for name in paper.names()]
+    cases = "Single cases, as in the paper's appendix"
+    rows.append({"name": EXAMPLES, "kind": "table", "title": cases, "datasets": list(DATASETS)})
+    rows += [_row("figure", figures.find(name)) for name in figures.names()]
+    if as_json:
+        print(json.dumps(rows, indent=1))
+        return 0
+    width = max(len(row["name"]) for row in rows)
+    for kind in ("table", "figure"):
+        print(f"{kind}s: fewest paper {kind} NAME")
+        for row in (row for row in rows if row["kind"] == kind):
+            print(f"  {row['name']:<{width}}  {row['title']}\n  {'':<{width}}  {', '.join(row['datasets'])}")
+    return 0
+
+
+def _row(kind: str, made: Table | figures.Figure) -> dict[str, Any]:
+    return {"name": made.name, "kind": kind, "title": made.title, "datasets": list(made.datasets)}
+
+
+def run_table(request: PaperTableRequest) -> int:
+    """Measure, print, write."""
+    if request.name == EXAMPLES:
+        return run_examples(request)
+    table = paper.find(request.name, request.data_dir, request.quick)
+    if request.out is not None and request.out.exists() and not request.out.is_dir():
+        raise UsageError(f"--out {request.out} is a file", do="name a folder")
+    kept = f"{table.stored_as}-quick" if table.quick else table.stored_as
+    store = Store() if request.out is None else FileStore(request.out, kept)
+    splits = request.splits or (QUICK_SPLITS if request.quick else SPLITS)
+    try:
+        records = run(table, request.datasets or table.datasets, splits, store, n_jobs=request.jobs, tell=tell)
+    except KeyboardInterrupt:
+        if isinstance(store, FileStore):
+            say_where(store.path)
+        raise
+    lines = summarise(table, records)
+    if request.out is not None:
+        write_table(table, records, request.out)
+    document = json.dumps(as_dict(table, lines), indent=1, allow_nan=False, ensure_ascii=False)
+    print(document if request.as_json else as_text(table, lines))
+    return 0
+
+
+def run_examples(request: PaperTableRequest) -> int:
+    """Explain single cases of each dataset, and print them; a dataset that is not here is passed over unless named."""
+    from fewest.experiments.paper.examples import DATASETS, examples
+
+    shown = []
+    for dataset in request.datasets or DATASETS:
+        try:
+            shown.append(examples(dataset, request.data_dir, request.quick))
+        except DataError as error:
+            if request.data is not None:
+                raise
+            tell(f"{dataset} is left out: {error}")
+    if request.out is not None:
+        for made in shown:
+            write_text(request.out / f"examples-{made.dataset}.md", made.as_markdown())
+    documents = [made.as_dict() for made in shown]
+    text = "\n\n".join(made.text() for made in shown)
+    print(json.dumps(documents, indent=1, ensure_ascii=False) if request.as_json else text)
+    return 0
+
+
+def say_where(path: Path) -> None:
+    """What an interrupted run leaves behind."""
+    tell(f"what is finished is in {path}; the same command goes on from there")
+
+
+def tell(line: str) -> None:
+    """A line of progress."""
+    print(line, file=sys.stderr, flush=True)
+
+
+def run_figure(name: str, plan: Plan, as_json: bool) -> int:
+    """Measure, draw, write, print."""
+    figure = figures.find(name, plan.folder, plan.quick)
+    datasets = list(plan.datasets or figure.datasets)
+    figures.check(figure, datasets)
+    try:
+        drawing = figures.draw(figure, datasets, _records(figure, plan, datasets), tell)
+    except KeyboardInterrupt:
+        say_where(Path(plan.out))
+        raise
+    paths = figures.save(drawing, Path(plan.out) / PICTURES, plan.stem(name))
+    for path in paths:
+        tell(f"{path}")
+    if as_json:
+        rows = json.loads(drawing.numbers.to_json(orient="records"))
+        document = {"figure": name, "title": figure.title, "files": [str(path) for path in paths], "numbers": rows}
+        print(json.dumps(document, indent=1, allow_nan=False, ensure_ascii=False))
+    else:
+        print(f"{figure.title}\n\n{drawing.numbers.to_string(index=False)}\n\n{figure.caption}")
+    return 0
+
+
+def _records(figure: Figure, plan: Plan, datasets: list[str]) -> dict[str, list[Record]]:
+    """Records of the tables it shows; units in the folder are not measured again."""
+    records: dict[str, list[Record]] = {}
+    for name in (name for name in figure.tables if name in paper.names()):
+        table = paper.find(name, plan.folder, plan.quick)
+        store = FileStore(plan.out, plan.stem(table.stored_as))
+        splits = {dataset: plan.splits_of(dataset, name) for dataset in datasets if dataset in table.datasets}
+        records[name] = run(table, list(splits), splits, store, n_jobs=plan.n_jobs, tell=tell)
+    return records
+
+
+def run_all(plan: Plan) -> int:
+    """Make everything; the page is written again after each table and figure, so that there always is one."""
+    try:
+        results = everything(plan, tell, partial(write_page, plan))
+    except KeyboardInterrupt:
+        say_where(Path(plan.out))
+        raise
+    for what, why in results.left_out:
+        tell(f"left out: {what}: {why}")
+    for what, error in results.failed:
+        tell(f"failed: {what}: {type(error).__name__}: {error}")
+    print(write_page(plan, results))
+    return results.exit_code

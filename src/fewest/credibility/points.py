@@ -1,0 +1,140 @@
+"""Points of raw rows for densities: numbers in standard deviations of the accepted cases, one column per level.
+
+The encoding is one of the schema, not of the model: a density should not change when the model's pipeline does. A
+feature with two levels is one column (rule 10).
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from fewest.errors import DataError
+from fewest.tables.arrays import Floats, Ints32
+from fewest.tables.closeness import as_numbers
+from fewest.tables.schema import Feature, Schema
+
+
+@dataclass(frozen=True, eq=False)
+class Points:
+    """A fixed map from raw rows to points; each row is mapped by itself, each coordinate from one feature.
+
+    Attributes
+    ----------
+    schema : Schema
+    parts : tuple of Part
+        One per raw column.
+    """
+
+    schema: Schema
+    parts: tuple[Part, ...]
+
+    @classmethod
+    def fit(cls, schema: Schema, rows: pd.DataFrame) -> Points:
+        """Standardise with the rows given, which conform to the schema."""
+        parts = tuple(
+            _fit_part(rows[column], feature, j)
+            for j, feature in enumerate(schema.features)
+            for column in feature.columns
+        )
+        made = cls(schema, parts)
+        points = made.points(rows)
+        if len(points) < 2 or not (points != points[0]).any():
+            raise DataError(
+                f"all {len(points)} accepted cases are the same, so they have no density",
+                do="check the labels and the columns",
+            )
+        return made
+
+    @property
+    def feature_of(self) -> Ints32:
+        """Feature of each coordinate."""
+        return np.concatenate([np.full(part.width, part.feature, dtype=np.int32) for part in self.parts])
+
+    def points(self, frame: pd.DataFrame) -> Floats:
+        """Points of raw rows, (n, e)."""
+        return np.concatenate([part.encode(frame[part.column], self.schema) for part in self.parts], axis=1)
+
+
+@dataclass(frozen=True, eq=False)
+class OnPoints(ABC):
+    """A log-density that is defined on the points of an encoder."""
+
+    encoder: Points
+
+    @property
+    def feature_of(self) -> Ints32:
+        """Feature of each coordinate."""
+        return self.encoder.feature_of
+
+    def points(self, frame: pd.DataFrame) -> Floats:
+        """Points of raw rows, (n, e)."""
+        return self.encoder.points(frame)
+
+    @abstractmethod
+    def at(self, points: Floats) -> Floats:
+        """Log-density of points (n, e) -> (n,), each by itself."""
+
+    def log_density(self, frame: pd.DataFrame) -> Floats:
+        """Of each row, (n,)."""
+        return self.at(self.points(frame))
+
+
+def sample(points: Floats, most: int, random_state: int) -> Floats:
+    """All points, or as many as wanted, drawn, in the order they are in."""
+    if len(points) <= most:
+        return points
+    chosen = np.random.default_rng(random_state).choice(len(points), most, replace=False)
+    return points[np.sort(chosen)]
+
+
+@dataclass(frozen=True)
+class Part:
+    """What one raw column becomes: its levels, or its number and whether that is missing."""
+
+    column: str
+    feature: int
+    levels: tuple[Any, ...] = ()
+    middle: float = 0.0
+    spread: float = 1.0
+    flags_missing: bool = False
+
+    @property
+    def width(self) -> int:
+        """Coordinates."""
+        return len(self.levels) if self.levels else 1 + self.flags_missing
+
+    def encode(self, column: pd.Series[Any], schema: Schema) -> Floats:
+        """(n, width). A missing number is in the middle; a missing or unknown level is none of them."""
+        if self.levels:
+            codes = pd.Index(list(self.levels)).get_indexer(column)
+            return np.asarray(codes[:, None] == np.arange(len(self.levels)), dtype=np.float64)
+        values = _numbers(column, schema.features[self.feature])
+        known = np.isfinite(values)
+        out = np.where(known, (np.where(known, values, 0.0) - self.middle) / self.spread, 0.0)[:, None]
+        return np.column_stack([out, (~known).astype(float)]) if self.flags_missing else out
+
+
+def _fit_part(column: pd.Series[Any], feature: Feature, number: int) -> Part:
+    name = str(column.name)
+    if feature.kind == "category":
+        levels = feature.levels[1:] if len(feature.levels) == 2 and not column.isna().any() else feature.levels
+        return Part(name, number, tuple(levels) or (None,))
+    values = _numbers(column, feature)
+    known = values[np.isfinite(values)]
+    if feature.kind in ("boolean", "indicators"):
+        return Part(name, number, flags_missing=len(known) < len(values))
+    middle = float(np.mean(known)) if len(known) else 0.0
+    spread = float(np.std(known)) if len(known) else 0.0
+    return Part(name, number, (), middle, spread if spread > 0 else 1.0, len(known) < len(values))
+
+
+def _numbers(column: pd.Series[Any], feature: Feature) -> Floats:
+    """A column that is no category as floats; text in a group of columns does not count."""
+    if feature.kind == "group" and not pd.api.types.is_numeric_dtype(column.dtype):
+        return np.asarray(pd.to_numeric(column, errors="coerce").to_numpy(dtype=float, na_value=np.nan))
+    return as_numbers(column, feature)

@@ -1,0 +1,107 @@
+"""What a user chose, checked once: the same for every table that is explained."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from fewest.constraints import Constraints
+from fewest.credibility import Credibility
+from fewest.decision import Decision
+from fewest.errors import UsageError
+from fewest.references.base import References
+from fewest.results.answers import Answers
+from fewest.results.explanation import STATUSES, Status
+from fewest.tables.arrays import Floats, Ints
+
+CODE = {status: np.int8(k) for k, status in enumerate(STATUSES)}
+
+
+@dataclass(frozen=True)
+class Choices:
+    """The choices of an `Explainer`.
+
+    Attributes
+    ----------
+    decision, references, constraints, credibility
+        As given.
+    weights : (p,) float64 or None
+        Cost of changing each feature; None where features are counted.
+    plus : bool
+        Whether SEV+ is asked for.
+    max_nodes : int or None
+    n_jobs : int
+    """
+
+    decision: Decision
+    references: References
+    constraints: Constraints
+    credibility: Credibility | None
+    weights: Floats | None
+    plus: bool
+    max_nodes: int | None
+    n_jobs: int
+
+    def __post_init__(self) -> None:
+        if self.credibility is None:
+            return
+        if self.plus:
+            raise UsageError(
+                "SEV+ leads to cases the model decides against; a density of accepted cases says nothing of them",
+                do='use direction="minus", or leave credibility out',
+            )
+        ours, theirs = self.references.schema, self.credibility.schema
+        if ours.names != theirs.names or ours.columns != theirs.columns:
+            raise UsageError(
+                "the credibility and the references speak of different features",
+                do="make both from the same table, with the same groups",
+            )
+
+
+class PartWork(NamedTuple):
+    """How the parts of a table are answered.
+
+    Attributes
+    ----------
+    answer : callable
+        A part of the table -> its verified answers.
+    cells : int
+        Numbers that a case takes while it is searched: parts are cut by it.
+    strategies : tuple of str
+        The names that ``strategy`` of the answers counts.
+    notes : tuple of str
+        What a reader of the answers should know.
+    """
+
+    answer: Callable[[pd.DataFrame], Answers]
+    cells: int
+    strategies: tuple[str, ...]
+    notes: tuple[str, ...] = ()
+
+
+def floored(credibility: Credibility | None) -> bool:
+    """Whether there is a floor at all."""
+    return credibility is not None and not np.isneginf(credibility.floor)
+
+
+def without_floor(credibility: Credibility | None) -> Credibility | None:
+    """The same density, which is still reported, without a floor."""
+    return None if credibility is None else credibility.at(0.0)
+
+
+def show_plain(answers: Answers, rows: Ints, plain: Answers) -> Answers:
+    """Enter the answers without a floor (``plain``) of cases that provably have none with it: NOT_CREDIBLE.
+
+    The lower bound stays that of credible sets. Cases that cannot be turned at all stay UNREACHABLE.
+    """
+    lower, nodes = answers.lower[rows].copy(), answers.nodes[rows].copy()
+    answers.put(rows, plain)
+    reachable = plain.status != CODE[Status.UNREACHABLE]
+    answers.lower[rows] = lower
+    answers.nodes[rows] += nodes
+    answers.status[rows[reachable]] = CODE[Status.NOT_CREDIBLE]
+    return answers

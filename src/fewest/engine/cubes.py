@@ -1,0 +1,214 @@
+"""The hypercubes between cases and references: what is searched, and what their vertices are as raw rows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+from zlib import crc32
+
+import numpy as np
+import pandas as pd
+
+from fewest.credibility.base import Credibility, PointDensity
+from fewest.credibility.mixture import GaussianDensity
+from fewest.engine.choices import Choices, floored
+from fewest.engine.model_reading import ModelReading
+from fewest.engine.move_groups import MoveGroups
+from fewest.engine.search import Budget, Found, Problem, vertex_rows
+from fewest.engine.search.floor import Floor, MixtureCubes
+from fewest.engine.structure import Opaque
+from fewest.engine.verification import Vertices
+from fewest.tables.arrays import Bools, Floats, Ints, Ints32
+from fewest.tables.closeness import Distances
+from fewest.tables.schema import Schema
+
+DEFAULT_NODES = 100_000
+DEFAULT_OWN_NODES = 20_000
+
+
+@dataclass(frozen=True)
+class Engine:
+    """The steps from cubes to answers, so that a broken twin of one can take its place in a test.
+
+    Attributes
+    ----------
+    set_up : callable
+        (task, pairs, limit, prepared) -> Attempt; see `set_up_cubes`.
+    floor : callable
+        Attempt -> Floor or None; see `credible_floor`.
+    solve : callable
+        See `fewest.engine.search.solve`.
+    confirm : callable
+        (attempt, cubes) -> the cubes whose set the user's own model does not confirm.
+    """
+
+    set_up: Callable[[Task, CasePairs, Floats, Floats], Attempt]
+    floor: Callable[[Attempt], Floor | None]
+    solve: Callable[..., Found]
+    confirm: Callable[[Attempt, Ints], Ints]
+
+
+@dataclass(frozen=True)
+class Task:
+    """What is the same for all parts of a table: what was chosen, what was read of the model, and what is asked."""
+
+    chosen: Choices
+    units: MoveGroups
+    inside: ModelReading
+    goals: Floats
+    own_tolerance: float
+    deadline: float
+    alternatives: int
+    engine: Engine
+    credibility: Credibility | None = None
+
+    @property
+    def schema(self) -> Schema:
+        """The features spoken of."""
+        return self.chosen.references.schema
+
+    def budget(self, own: bool) -> Budget:
+        """What a search may spend; ``own``: where it asks the model's own scores."""
+        return Budget(self.chosen.max_nodes or (DEFAULT_OWN_NODES if own else DEFAULT_NODES), self.deadline)
+
+
+@dataclass
+class Attempt:
+    """The cubes of some cases towards one reference each, with what is needed to search and to verify them."""
+
+    problem: Problem
+    vertices: Vertices
+    differs: Bools
+    distance: Floats
+    units: MoveGroups
+    found: Found
+    score_after: Floats
+    own: Bools
+    credibility: Credibility | None
+    log_density: Floats
+    inside: ModelReading | None
+    tried: bool = False
+
+    def features(self, cubes: Ints, moved: Bools) -> Bools:
+        """Features that sets of units change."""
+        return self.units.features(moved, self.differs[cubes])
+
+    def listed(self) -> list[Bools]:
+        """Features that the sets listed for each cube change."""
+        sets = self.found.sets or []
+        return [self.features(np.full(len(part), cube), part) for cube, part in enumerate(sets)]
+
+    def steps(self) -> Floats:
+        """How far the sets found lead."""
+        return np.asarray(np.round(np.where(self.found.moved, self.problem.distance, 0.0).sum(axis=1), 12))
+
+    def probes(self) -> tuple[Ints, Bools]:
+        """Vertices drawn to try what was read of the model on, once; none where nothing is believed."""
+        count = 0 if self.inside is None or self.tried else self.inside.drawn(self.problem.n_cubes)
+        self.tried = True
+        if count == 0:
+            return np.empty(0, dtype=np.int64), np.empty((0, self.problem.n_units), dtype=bool)
+        rng = np.random.default_rng(crc32(self.problem.start[0].tobytes()))  # others for each part, the same each run
+        return rng.integers(self.problem.n_cubes, size=count), rng.random((count, self.problem.n_units)) < 0.5
+
+    def own_score(self, cubes: Ints, moved: Bools) -> Floats:
+        """Signed scores of vertices by the user's own model, from raw rows."""
+        return self.vertices.signed(cubes, self.features(cubes, moved))
+
+    def block_score(self, final: Any, cubes: Ints, moved: Bools) -> Floats:
+        """Signed scores of vertices by the final model alone, from mixed rows of its input."""
+        decision, rows = self.vertices.decision, vertex_rows(self.problem, cubes, moved)
+        return np.asarray(self.problem.sign * (decision.call(rows, model=final)[0] - decision.cut))
+
+
+@dataclass(frozen=True)
+class CasePairs:
+    """Pairs of a case and a reference: a cube each.
+
+    Attributes
+    ----------
+    cases : (k, columns)
+    far : Distances
+        From the cases to all references.
+    case, reference : (n,) int
+        Row of ``cases`` and number of the reference of each cube.
+    """
+
+    cases: pd.DataFrame
+    far: Distances
+    case: Ints
+    reference: Ints32
+
+    def frames(self, references: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
+        """Case and reference of each cube as tables, labelled as the cases are."""
+        cases = self.cases.iloc[self.case]
+        return cases, references.iloc[self.reference].set_index(cases.index)
+
+
+def set_up_cubes(task: Task, towards: CasePairs, limit: Floats, prepared: Floats) -> Attempt:
+    """The hypercubes of cases towards their references."""
+    chosen, schema, units = task.chosen, task.schema, task.units
+    references, sign = chosen.references.frame, -1 if chosen.plus else 1
+    distance = towards.far.between(towards.case, towards.reference)
+    differs = distance > 0
+    n = len(limit)
+    permitted = np.ones_like(differs)
+    if len(chosen.constraints):
+        permitted = chosen.constraints.permitted(schema, *towards.frames(references))
+    if sign > 0:
+        start, goal, goal_of = prepared, task.goals, towards.reference
+        vertices = Vertices(chosen.decision, schema, towards.cases, references, goal_of, start_of=towards.case)
+    else:
+        start, goal, goal_of = task.goals[towards.reference], prepared, np.arange(n, dtype=np.int32)
+        cases, starts = towards.frames(references)
+        vertices = Vertices(chosen.decision, schema, starts, cases, goal_of, sign=-1)
+    weighted = chosen.weights is not None or not units.trivial
+    weights = np.ones(len(schema)) if chosen.weights is None else chosen.weights
+    feature_of = task.inside.feature_of()
+    problem = Problem(
+        start=np.ascontiguousarray(start),
+        goal=np.ascontiguousarray(goal),
+        goal_of=goal_of,
+        unit_of=np.where(feature_of >= 0, units.unit_of[feature_of], -1).astype(np.int32),
+        movable=units.movable(differs, permitted),
+        distance=distance if units.trivial else units.total(distance, differs),
+        limit=limit,
+        cost=units.total(weights, differs) if weighted else None,
+        sign=sign,
+        rules=units.rules_for(differs),
+        all_sets=task.alternatives,
+        budget=task.budget(own=isinstance(task.inside.structure, Opaque)),
+    )
+    attempt = Attempt(
+        problem, vertices, differs, distance, units, Found.blank(problem), np.full(n, np.nan), np.zeros(n, dtype=bool),
+        task.credibility, np.full(n, np.nan), task.inside,
+    )  # fmt: skip
+    attempt.problem = replace(problem, floor=task.engine.floor(attempt))
+    return attempt
+
+
+def credible_floor(attempt: Attempt) -> Floor | None:
+    """The condition that vertices are credible, asked of points where the density is defined on them."""
+    credibility, vertices, units = attempt.credibility, attempt.vertices, attempt.units
+    if credibility is None or not floored(credibility):
+        return None
+    cubes, density = np.arange(attempt.problem.n_cubes), credibility.density
+    if not isinstance(density, PointDensity):
+
+        def of_rows(which: Ints, moved: Bools) -> Floats:
+            return credibility.log_density(vertices.rows(which, attempt.features(which, moved)))
+
+        return Floor(credibility.floor, of_rows, cubes)
+    start, goal = (
+        density.points(credibility.schema.conform(frame, unseen="allow")) for frame in (vertices.start, vertices.goal)
+    )
+    if vertices.start_of is not None:
+        start = start[vertices.start_of]
+    unit_of = units.unit_of[density.feature_of]
+
+    def of_points(which: Ints, moved: Bools) -> Floats:
+        return density.at(np.where(moved[:, unit_of], goal[vertices.goal_of[which]], start[which]))
+
+    bodies = MixtureCubes(density.mixture, start, goal, unit_of) if isinstance(density, GaussianDensity) else None
+    return Floor(credibility.floor, of_points, cubes, bodies)

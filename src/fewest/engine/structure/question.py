@@ -1,0 +1,188 @@
+"""What is asked of a model (which class, which score, which threshold) and how its raw score answers.
+
+A `Link` is the non-decreasing function from the raw score to the score the decision compares with its threshold.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from fewest.engine.structure.base import Additive, Composite, Ensemble, Network, Opaque
+from fewest.tables.arrays import Floats, Ints32
+
+EPS64 = float(np.finfo(np.float64).eps)
+EPS32 = float(np.finfo(np.float32).eps)
+Readable = Additive | Ensemble | Network | Composite
+
+
+@dataclass(frozen=True)
+class Question:
+    """Which decision of the model is asked about.
+
+    Parameters
+    ----------
+    positive : int
+        Position in ``classes_`` of the class being explained.
+    against : int or None
+        Among three or more classes: the class it is compared with (the score is then the difference of the two).
+    kind : {"proba", "decision", "label"}
+        The score the decision uses.
+    threshold : float
+        Positive means score >= threshold.
+    slack : float
+        Uncertainty of the threshold itself, in score units (a calibrator's inverse is computed, not stored).
+    """
+
+    positive: int = 1
+    against: int | None = None
+    kind: str = "proba"
+    threshold: float = 0.5
+    slack: float = 0.0
+
+    @property
+    def sign(self) -> float:
+        """Direction of a two-class margin that speaks for ``classes_[1]``."""
+        return 1.0 if self.positive == 1 else -1.0
+
+    @property
+    def pair(self) -> tuple[int, int]:
+        """The explained class and the one it is compared with."""
+        return self.positive, 1 - self.positive if self.against is None else self.against
+
+
+@dataclass(frozen=True)
+class Link:
+    """Score of a raw value and back.
+
+    Parameters
+    ----------
+    score : callable
+        Raw (n,) -> score (n,), non-decreasing.
+    inverse : callable
+        Threshold -> smallest raw value whose score reaches it; -inf or inf where all or none do.
+    slope : float
+        Steepest rise of `score`.
+    label_at : float
+        Score at which the model's own label turns.
+    eps : float
+        Rounding unit of the scores the library returns.
+    plain : bool
+        Whether score and raw are the same number.
+    lowest, highest : float
+        Scores closer than this to the ends of the range cannot be told apart from them.
+    moves : callable, optional
+        Largest change of the score for a given change of the raw value, where that is less than slope times it.
+    """
+
+    score: Callable[[Floats], Floats]
+    inverse: Callable[[float], float]
+    slope: float
+    label_at: float
+    eps: float
+    plain: bool = False
+    lowest: float = -np.inf
+    highest: float = np.inf
+    moves: Callable[[float], float] | None = None
+
+    def cut(self, question: Question) -> tuple[float, float]:
+        """Raw value at the threshold, and how far rounding of the scores may move it."""
+        threshold = question.threshold
+        if question.against is not None:
+            # A difference of two scores says which raw value is larger; only plain scores say by how much.
+            return threshold if self.plain else 0.0, 16 * self.eps * max(1.0, abs(threshold))
+        if question.kind == "label":
+            if not 0 < threshold <= 1:
+                return (-np.inf if threshold <= 0 else np.inf), 0.0
+            threshold = self.label_at
+        cut = self.inverse(threshold)
+        if not np.isfinite(cut):
+            return cut, 0.0
+        reach = question.slack + 4 * self.eps * max(1.0, abs(threshold))
+        below = self.inverse(max(threshold - reach, self.lowest))
+        above = self.inverse(min(threshold + reach, self.highest))
+        return cut, max(cut - below, above - cut, 0.0)
+
+    def spread(self, delta: float) -> float:
+        """Largest change of the score when the raw value is off by delta, rounding included."""
+        change = self.slope * delta if self.moves is None else self.moves(delta)
+        return change + 4 * self.eps
+
+
+@dataclass(frozen=True)
+class FoundQuestion:
+    """A structure together with the link from its raw score to the score asked about."""
+
+    structure: Readable
+    link: Link
+
+
+def plain(label_at: float = 0.5, eps: float = EPS64) -> Link:
+    """The raw score is the score: decision functions (label at 0) and mean probabilities (label at 0.5)."""
+    return Link(_same, _same_number, 1.0, label_at, eps, plain=True)
+
+
+def logistic(scale: float = 1.0, eps: float = EPS64) -> Link:
+    """Score = 1 / (1 + exp(-scale * raw)), returned with rounding unit eps.
+
+    A threshold of 1 is reached where the rounded probability is 1, not at infinity.
+    """
+    from scipy.special import expit, logit
+
+    def inverse(threshold: float) -> float:
+        if threshold <= 0:
+            return -np.inf
+        if threshold > 1:
+            return np.inf
+        return float(logit(min(threshold, 1 - eps / 2))) / scale
+
+    def score(raw: Floats) -> Floats:
+        return np.asarray(expit(scale * raw))
+
+    return Link(score, inverse, scale / 4, 0.5, eps, lowest=eps / 4, highest=1.0)
+
+
+def clipped() -> Link:
+    """Score = (clip(raw, -1, 1) + 1) / 2: probabilities of the modified Huber loss."""
+
+    def inverse(threshold: float) -> float:
+        if threshold <= 0:
+            return -np.inf
+        return 2 * threshold - 1 if threshold <= 1 else np.inf
+
+    return Link(lambda raw: (np.clip(raw, -1, 1) + 1) / 2, inverse, 0.5, 0.5, EPS64, False, EPS64 / 4, 1.0)
+
+
+def margin_link(model: Any, question: Question, proba: Link) -> Link | Opaque:
+    """Pick the link for a model whose raw score is a margin: `proba` links it to predict_proba."""
+    name = type(model).__name__
+    if question.kind == "decision":
+        if not hasattr(model, "decision_function"):
+            return Opaque(f"{name} has no decision_function; ask for kind='proba'")
+        return plain(label_at=0.0, eps=proba.eps)
+    if question.kind == "proba" and not hasattr(model, "predict_proba"):
+        return Opaque(f"{name} has no predict_proba; ask for kind='decision'")
+    return proba
+
+
+def chances_only(model: Any, question: Question) -> Opaque | None:
+    """Refuse kind='decision' for a model that has probabilities alone."""
+    if question.kind == "decision":
+        return Opaque(f"{type(model).__name__} has no decision_function; ask for kind='proba'")
+    return None
+
+
+def all_columns(count: int) -> Ints32:
+    """Source of prepared columns that are the input columns, in order."""
+    return np.arange(count, dtype=np.int32)
+
+
+def _same(raw: Floats) -> Floats:
+    return raw
+
+
+def _same_number(threshold: float) -> float:
+    return threshold

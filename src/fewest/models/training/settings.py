@@ -1,0 +1,212 @@
+"""How a classifier is trained: parameters that belong together, and all of them checked before anything is trained."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields, is_dataclass, replace
+from typing import Any, ClassVar, Literal, Self
+
+from sklearn.base import BaseEstimator, clone
+
+from fewest.errors import MissingExtraError, UsageError, check_word
+
+MODELS = ("logistic", "mlp", "boosted")
+SCHEDULES = ("constant", "cosine")
+# Adam's step where none is given: the paper's 0.1 makes nets diverge, and a linear model is no better for it.
+RATES = {"logistic": 0.02, "mlp": 0.001, "boosted": 0.01}
+WARM_UP = 80
+
+
+@dataclass(frozen=True)
+class SevLoss:
+    """How All-Opt's terms are computed.
+
+    Parameters
+    ----------
+    margin : float
+        How far below one half is low enough; the paper's SEV loss has none.
+    anchor : bool
+        Leave the mean score to the cross-entropy, so that queries are not won by deciding against nobody. The paper's
+        loss does not; see `docs/methods/training.md`.
+    distil : float
+        From 0 to 1: how far the second phase aims at the chances that the model gave after the warm-up instead of the
+        labels. 1 keeps a booster, which knows its training rows too well already, from learning them by heart.
+    refresh : int
+        References that depend on the model are made anew after this many epochs.
+    queries_per_step : int, optional
+        Up to this many queries of a batch are aligned. Default: all.
+    """
+
+    margin: float = 0.05
+    anchor: bool = True
+    distil: float = 0.0
+    refresh: int = 5
+    queries_per_step: int | None = None
+
+
+@dataclass(frozen=True)
+class Architecture:
+    """What is trained.
+
+    Parameters
+    ----------
+    encoder : str or transformer, optional
+        ``curves`` (a sum of piecewise linear curves; default of All-Opt's ``logistic``), ``linear`` (default of ``mlp``
+        and of ExpO), ``plain`` (default of ``boosted``), or any unfitted transformer of raw rows that keeps features
+        apart.
+    knots : int
+        Corners of a curve.
+    hidden : sequence of int
+        Sizes of the net's hidden layers.
+    booster : estimator, optional
+        An unfitted gradient booster of scikit-learn, XGBoost or LightGBM. Default: the paper's 200 trees of depth 3.
+    learn : str
+        What of the booster is re-learned: ``leaves``, or one weight per tree (``trees``, the paper's way).
+    """
+
+    encoder: Any = None
+    knots: int = 10
+    hidden: Sequence[int] = (128, 128)
+    booster: Any = None
+    learn: Literal["leaves", "trees"] = "leaves"
+
+
+@dataclass(frozen=True)
+class Optimizer:
+    """In which steps it is trained.
+
+    Parameters
+    ----------
+    learning_rate : float, optional
+        Adam's step. Default: 0.02, 0.001 and 0.01 for ``logistic``, ``mlp`` and ``boosted``.
+    schedule : str
+        ``constant``, or ``cosine``: the step falls to zero over each phase.
+    batch_size : int
+    l2 : float
+        Weight decay; for ``boosted`` towards the booster's own leaf values.
+    patience : int, optional
+        Stop a phase after this many epochs without progress on rows held out. Default: no early stopping.
+    validation_fraction : float
+        Share of rows held out for that.
+    """
+
+    learning_rate: float | None = None
+    schedule: Literal["constant", "cosine"] = "constant"
+    batch_size: int = 128
+    l2: float = 1e-4
+    patience: int | None = None
+    validation_fraction: float = 0.1
+
+    def rate_at(self, done: float) -> float:
+        """Step size when a share of a phase is done."""
+        assert self.learning_rate is not None
+        if self.schedule == "constant":
+            return self.learning_rate
+        return round(self.learning_rate * 0.5 * (1.0 + math.cos(math.pi * done)), 12)
+
+
+class GroupedParameters(BaseEstimator):  # type: ignore[misc]
+    """An estimator some of whose parameters are dataclasses, reached as ``group__name``; None is a group's defaults."""
+
+    groups: ClassVar[Mapping[str, type]] = {}
+
+    @classmethod
+    def from_settings(cls, **settings: Any) -> Self:
+        """The estimator with parameters given by their own names, whichever group they are in."""
+        model = cls()
+        names = {name.rpartition("__")[2]: name for name in model.get_params()}
+        return model.set_params(**{names.get(name, name): value for name, value in settings.items()})
+
+    def group(self, name: str) -> Any:
+        """The group of that name as it is used."""
+        given = getattr(self, name)
+        return self.groups[name]() if given is None else given
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """Parameters by name; deep ones include those of the groups, and of estimators in them."""
+        out: dict[str, Any] = super().get_params(deep)
+        for name in self.groups if deep else ():
+            group = self.group(name)
+            for field in fields(group) if is_dataclass(group) else ():
+                value = getattr(group, field.name)
+                out[f"{name}__{field.name}"] = value
+                if hasattr(value, "get_params") and not isinstance(value, type):
+                    out |= {f"{name}__{field.name}__{key}": each for key, each in value.get_params().items()}
+        return out
+
+    def set_params(self, **params: Any) -> Self:
+        """Set parameters; one of a group (``loss__margin=0.1``) replaces the group, which others may share."""
+        flat = {key: value for key, value in params.items() if key.partition("__")[0] not in self.groups}
+        whole = {key: value for key, value in params.items() if key in self.groups}
+        super().set_params(**flat, **whole)
+        for key in [key for key in params if key not in flat and key not in whole]:
+            name, _, rest = key.partition("__")
+            field, _, inner = rest.partition("__")
+            group, value = self.group(name), params[key]
+            if field not in (each.name for each in fields(group)):
+                known = ", ".join(each.name for each in fields(group))
+                raise UsageError(f"{name} has no parameter {field!r}", do=f"choose one of {known}")
+            if inner:
+                value = clone(getattr(group, field)).set_params(**{inner: value})
+            setattr(self, name, replace(group, **{field: value}))
+        return self
+
+
+def optimizer_of(estimator: Any) -> Optimizer:
+    """The optimizer of an estimator, with the step that its model has by default."""
+    optimizer: Optimizer = estimator.group("optimizer")
+    rate = optimizer.learning_rate
+    return replace(optimizer, learning_rate=RATES[estimator.model] if rate is None else rate)
+
+
+def check_settings(estimator: Any) -> None:
+    """Refuse parameters that describe no training run, by name."""
+    for name, kind in estimator.groups.items():
+        if not isinstance(estimator.group(name), kind):
+            shown = f"{name} is {getattr(estimator, name)!r}"
+            raise UsageError(shown, do=f"pass fewest.training.{kind.__name__}(...), or None for its defaults")
+    loss, optimizer = estimator.group("loss") if "loss" in estimator.groups else None, estimator.group("optimizer")
+    check_word("model", estimator.model, estimator.models)
+    check_word("schedule", optimizer.schedule, SCHEDULES)
+    _at_least(optimizer, 0.0, "l2")
+    _at_least(estimator, 0.0, *estimator.weights)
+    if loss is not None:
+        _at_least(loss, 0.0, "margin", "distil")
+        if loss.distil > 1.0:
+            raise UsageError(f"distil is {loss.distil}", do="choose a share from 0 to 1")
+    _at_least(optimizer, 1, "batch_size")
+    _at_least(estimator.group("architecture"), 2, "knots")
+    _at_least(estimator, 0, "epochs", *(["warmup_epochs"] if estimator.warmup_epochs is not None else []))
+    if optimizer.learning_rate is not None and not optimizer.learning_rate > 0:
+        raise UsageError(f"learning_rate is {optimizer.learning_rate}", do="choose a number above 0, or None")
+    if not 0.0 < optimizer.validation_fraction < 1.0:
+        raise UsageError(f"validation_fraction is {optimizer.validation_fraction}", do="choose a share such as 0.1")
+
+
+def _at_least(holder: Any, least: float, *names: str) -> None:
+    for name in names:
+        value = getattr(holder, name)
+        if not (isinstance(value, int | float) and not isinstance(value, bool) and least <= value < math.inf):
+            raise UsageError(f"{name} is {value!r}", do=f"choose a number of at least {least:g}")
+
+
+def find_torch() -> Any:
+    """The torch module, or a hint how to get it."""
+    try:
+        import torch
+    except ImportError as error:
+        raise MissingExtraError("training needs torch", do='pip install "fewest[train]"') from error
+    return torch
+
+
+def find_device(word: str) -> str:
+    """The device a word stands for; ``auto`` is the GPU where there is one."""
+    torch = find_torch()
+    if word == "auto":
+        return "cuda" if torch.cuda.is_available() else "cpu"
+    try:
+        torch.empty(0, device=word)
+    except (RuntimeError, AssertionError) as error:
+        raise UsageError(f'the device "{word}" cannot be used: {error}', do='use device="auto" or "cpu"') from error
+    return word

@@ -1,0 +1,274 @@
+"""Text on its way into a page, tables of a case, and bars: escaped, whole in the table, short in the picture."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from markupsafe import Markup
+
+from fewest.tables.wording import clip
+
+SHORT = 28
+HEADINGS = ("Feature", "This case", "Typical accepted case", "Would have changed it")
+HEADINGS_PLUS = (*HEADINGS[:3], "Would have been enough")
+WIDTH, LABEL, COUNT, ROW = 640, 220, 110, 26
+MOST = 8  # more bars are read worse than a table
+
+
+def fill(template: str, **values: Any) -> Markup:
+    """A template with its values escaped; `Markup` values are fragments already and stay as they are.
+
+    Examples
+    --------
+    >>> fill("<td>{cell}</td>", cell="<b>")
+    Markup('<td>&lt;b&gt;</td>')
+    """
+    return Markup(template).format(**{name: _sound(value) for name, value in values.items()})
+
+
+def _sound(value: Any) -> Any:
+    """Text that UTF-8 can hold: a lone surrogate or a control character would spoil the page it stands on."""
+    if not isinstance(value, str) or isinstance(value, Markup):
+        return value
+    whole = value.encode("utf-8", "replace").decode("utf-8")
+    return "".join(char if char >= " " or char in "\n\t" else "\ufffd" for char in whole)
+
+
+def joined(parts: Any) -> Markup:
+    """Fragments one after the other."""
+    return Markup("").join(parts)
+
+
+def percent(share: float) -> str:
+    """A share as people write it: whole, unless that would hide that it is not all or nothing.
+
+    Examples
+    --------
+    >>> percent(0.8519), percent(0.001), percent(0.9999), percent(0.0)
+    ('85 %', '0.1 %', '99.99 %', '0 %')
+    """
+    for decimals in range(5):
+        text = f"{share * 100:.{decimals}f}"
+        if (float(text) not in (0.0, 100.0)) or share in (0.0, 1.0):
+            break
+    return f"{text} %"
+
+
+def counted(count: int, what: str) -> str:
+    """A number with its noun.
+
+    Examples
+    --------
+    >>> counted(1, "feature"), counted(2_000, "case")
+    ('1 feature', '2,000 cases')
+    """
+    return f"{count:,} {what}{'s' if count != 1 else ''}"
+
+
+def figure(value: float) -> str:
+    """A number on an axis or in a table: four figures, without noise.
+
+    Examples
+    --------
+    >>> figure(0.30000000000000004), figure(1200.0), figure(float("nan"))
+    ('0.3', '1200', 'not known')
+    """
+    return f"{value:.4g}" if math.isfinite(value) else "not known"
+
+
+def html_table(heads: Sequence[str], rows: Iterable[Markup], caption: str = "", kind: str = "") -> Markup:
+    """A table with its headings."""
+    return fill(
+        "<table{kind}>{caption}<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>",
+        kind=fill(' class="{kind}"', kind=kind) if kind else "",
+        caption=fill("<caption>{caption}</caption>", caption=caption) if caption else "",
+        head=joined(fill('<th scope="col">{text}</th>', text=text) for text in heads),
+        body=joined(rows),
+    )
+
+
+def twin(summary: str, table: Markup, folded: bool) -> Markup:
+    """The table beside a picture, folded away or open."""
+    return fill(
+        "<details{state}><summary>{summary}</summary><div class=\"fw-wide\">{table}</div></details>",
+        state=Markup("" if folded else " open"), summary=summary, table=table,
+    )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class CaseRow:
+    """One feature of a case, as text.
+
+    Examples
+    --------
+    >>> CaseRow("duration", "48", "18", "18", True).changed
+    True
+    """
+
+    feature: str
+    case: str
+    reference: str
+    after: str
+    changed: bool
+
+    def clipped(self, length: int) -> CaseRow:
+        """The same with texts of up to that many characters."""
+        texts = [clip(text, length) for text in (self.feature, self.case, self.reference, self.after)]
+        return CaseRow(texts[0], texts[1], texts[2], texts[3], self.changed)
+
+
+def case_table(
+    rows: Sequence[CaseRow], headings: Sequence[str] = HEADINGS, folded: bool = True, *, mark: str = "changed"
+) -> Markup:
+    """A table of a case's features; changed ones first and bold, the others dimmed and, where ``folded``, put away.
+
+    Parameters
+    ----------
+    rows : sequence of CaseRow
+    headings : four texts
+    folded : bool
+        Put the unchanged rows into a block that opens on a click. A table without changed rows is never folded.
+    mark : str
+        What stands beside the name of a changed feature, for those who do not see bold.
+
+    Examples
+    --------
+    >>> page = case_table([CaseRow("age", "30", "41", "30", False), CaseRow("<b>", "48", "18", "18", True)])
+    >>> page.index("&lt;b&gt;") < page.index("age"), "1 more feature, unchanged" in page
+    (True, True)
+    """
+    changed = [row for row in rows if row.changed]
+    same = [row for row in rows if not row.changed]
+    if not (folded and changed and same):
+        return _wrapped(_case_rows([*changed, *same], headings, mark))
+    more = f"{counted(len(same), 'more feature')}, unchanged"
+    rest = fill(
+        "<details><summary>{more}</summary>{table}</details>", more=more, table=_case_rows(same, headings, mark)
+    )
+    return _wrapped(joined([_case_rows(changed, headings, mark), rest]))
+
+
+def _wrapped(inner: Markup) -> Markup:
+    return fill('<div class="fw fw-wide">{inner}</div>', inner=inner)
+
+
+def _case_rows(rows: Sequence[CaseRow], headings: Sequence[str], mark: str) -> Markup:
+    return html_table(headings, (_row(row, mark) for row in rows), kind="fw-case")
+
+
+def _row(row: CaseRow, mark: str) -> Markup:
+    return fill(
+        '<tr class="{kind}"><th scope="row">{feature}{mark}</th><td>{case}</td><td>{reference}</td><td>{after}</td>'
+        "</tr>",
+        kind="fw-changed" if row.changed else "fw-same",
+        feature=row.feature,
+        mark=fill(' <span class="fw-mark">({mark})</span>', mark=mark) if row.changed and mark else "",
+        case=row.case,
+        reference=row.reference,
+        after=row.after,
+    )
+
+
+@dataclass(frozen=True)
+class Bar:
+    """One bar: its name, how many there are, which share of all that is, and a note for the table.
+
+    Examples
+    --------
+    >>> Bar("1 feature", 3, 0.75).percent
+    '75 %'
+    """
+
+    name: str
+    count: int
+    share: float
+    note: str = ""
+
+    @property
+    def percent(self) -> str:
+        """The share in per cent, whole unless that would hide it."""
+        return percent(self.share)
+
+
+@dataclass(frozen=True)
+class Bars:
+    """What a bar chart shows: a title, the question it answers, and the bars from top to bottom.
+
+    Examples
+    --------
+    >>> Bars("SEV", "How many features must change?", (Bar("1 feature", 3, 0.75),)).bars[0].count
+    3
+    """
+
+    title: str
+    question: str
+    bars: Sequence[Bar]
+
+
+def bar_chart(chart: Bars, folded: bool = True, *, columns: Sequence[str] = ("name", "cases", "share")) -> Markup:
+    """A bar chart with its table; the picture shows the first eight bars, the table all.
+
+    Parameters
+    ----------
+    chart : Bars
+    folded : bool
+        Whether the table waits for a click.
+    columns : three texts
+        Headings of the table.
+
+    Examples
+    --------
+    >>> "75 %" in bar_chart(Bars("SEV", "How many?", (Bar("1 feature", 3, 0.75),)))
+    True
+    """
+    if not chart.bars:
+        nothing = fill("<p>{text}</p>", text="There is nothing to draw.")
+        return _figure(chart, nothing, Markup(""))
+    return _figure(chart, _picture(chart), twin("Show as table", _bar_table(chart, columns), folded))
+
+
+def _figure(chart: Bars, picture: Markup, table: Markup) -> Markup:
+    return fill(
+        '<figure class="fw fw-chart"><figcaption><strong>{title}</strong> {question}</figcaption>{picture}{table}'
+        "</figure>",
+        title=chart.title, question=chart.question, picture=picture, table=table,
+    )  # fmt: skip
+
+
+def _picture(chart: Bars) -> Markup:
+    drawn = list(chart.bars[:MOST])
+    more = f" The {len(drawn)} most frequent of {len(chart.bars)}." if len(chart.bars) > MOST else ""
+    most = max((bar.count for bar in drawn), default=0) or 1
+    room = WIDTH - LABEL - COUNT
+    return fill(
+        '<svg role="img" viewBox="0 0 {width} {height}" width="{width}" height="{height}">'
+        "<title>{title}</title><desc>{question}{more} The same figures are in the table.</desc>{bars}</svg>",
+        width=WIDTH, height=len(drawn) * ROW, title=chart.title, question=chart.question, more=more,
+        bars=joined(_bar(bar, k * ROW, round(room * bar.count / most, 1)) for k, bar in enumerate(drawn)),
+    )  # fmt: skip
+
+
+def _bar(bar: Bar, y: int, length: float) -> Markup:
+    return fill(
+        '<text x="{left}" y="{line}" text-anchor="end">{name}</text>'
+        '<rect class="fw-bar" x="{start}" y="{top}" width="{length}" height="18"></rect>'
+        '<text x="{end}" y="{line}">{count} ({percent})</text>',
+        left=LABEL - 8, line=y + 17, name=clip(bar.name, SHORT), start=LABEL, top=y + 4, length=length,
+        end=LABEL + length + 6, count=f"{bar.count:,}", percent=bar.percent,
+    )  # fmt: skip
+
+
+def _bar_table(chart: Bars, columns: Sequence[str]) -> Markup:
+    notes = any(bar.note for bar in chart.bars)
+    rows = (
+        fill(
+            '<tr><th scope="row">{name}</th><td class="n">{count}</td><td class="n">{percent}</td>{note}</tr>',
+            name=bar.name, count=f"{bar.count:,}", percent=bar.percent,
+            note=fill("<td>{note}</td>", note=bar.note) if notes else "",
+        )
+        for bar in chart.bars
+    )  # fmt: skip
+    return html_table([*columns, "note"] if notes else columns, rows, chart.title)

@@ -1,0 +1,7 @@
+from . import views as views
+from .batches import explain_batches
+from .run import Run
+from .runner import explain_files
+from .verification import Report, verify
+
+__all__ = ["Report", "Run", "explain_batches", "explain_files", "verify", "views"]

@@ -1,0 +1,170 @@
+"""The files of one part: answers and cases as Parquet tables, certificates as JSON lines; written here, and read."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from fewest.errors import DataError, FewestError
+from fewest.results import record
+from fewest.results.record import Answered
+from fewest.runs import older_parts
+from fewest.runs.storage import need_arrow
+from fewest.tables.json_cells import lines
+from fewest.tables.saved_schema import plain
+from fewest.tables.schema import Feature, Schema
+
+JSON_TEXT = ("from", "to", "alternatives")  # columns whose lists hold JSON text
+
+
+def as_arrow(answered: Answered) -> Any:
+    """The answers as a pyarrow Table; ``from``, ``to`` and ``alternatives`` hold JSON text."""
+    import pyarrow as pa
+
+    return pa.table({field.name: field.arrow(answered) for field in record.fields_in("part")})
+
+
+def as_parquet(table: Any) -> bytes:
+    """A pyarrow Table as a Parquet file of one row group; the same bytes for the same rows."""
+    import pyarrow as pa
+    from pyarrow import parquet
+
+    sink = pa.BufferOutputStream()
+    parquet.write_table(table, sink, compression="zstd", row_group_size=max(1, len(table)))
+    return sink.getvalue().to_pybytes()  # type: ignore[no-any-return]
+
+
+def certificates(answered: Answered) -> bytes:
+    """One JSON line per row: what is claimed of it, and what proves it. A bound of null: no set at all."""
+    chosen = record.fields_in("certificate")
+    return lines({field.certificate or field.name: field.json_texts(answered) for field in chosen})
+
+
+def write_cases(schema: Schema, frame: pd.DataFrame) -> tuple[str, bytes]:
+    """Ending and content of the file of cases; a column with levels of several types makes it JSON lines.
+
+    Examples
+    --------
+    >>> X = pd.DataFrame({"code": pd.Categorical([1, "a"])})
+    >>> write_cases(Schema.infer(X), X)
+    ('cases.jsonl', b'{"code": 1}\\n{"code": "a"}\\n')
+    """
+    import pyarrow as pa
+
+    frame = frame[list(schema.columns)]
+    try:
+        table = pa.Table.from_pandas(frame, preserve_index=False, nthreads=1).replace_schema_metadata(None)
+    except (pa.ArrowInvalid, pa.ArrowTypeError):
+        rows = [json.dumps(plain(row), ensure_ascii=False) for row in frame.astype(object).to_dict("records")]
+        return "cases.jsonl", "".join(f"{row}\n" for row in rows).encode("utf-8", "surrogatepass")
+    return "cases.parquet", as_parquet(table)
+
+
+@contextmanager
+def readable(path: Path) -> Iterator[None]:
+    """Name the file where it cannot be understood."""
+    try:
+        yield
+    except FewestError:
+        raise
+    except (OSError, ValueError, KeyError, TypeError, IndexError) as error:
+        first = (str(error).splitlines() or [type(error).__name__])[0]
+        raise DataError(f"{path.name} cannot be read: {first}", do="restore it, or explain again") from error
+
+
+def load(path: Path, columns: Sequence[str] | None = None) -> Any:
+    """The lines of a JSON file, or the Arrow table of a Parquet file with all columns or those that are named."""
+    if path.suffix == ".jsonl":
+        # Not splitlines: it would cut at characters such as U+2028, which may stand inside a text.
+        return path.read_bytes().decode("utf-8", "surrogatepass").split("\n")[:-1]
+    need_arrow(f"reading {path.name}")
+    from pyarrow import parquet
+
+    file = parquet.ParquetFile(path)
+    known = None if columns is None else [name for name in columns if name in file.schema_arrow.names]
+    return file.read(columns=known, use_threads=False)
+
+
+@lru_cache(maxsize=4)
+def _remembered(path: Path, _changed: int) -> Any:
+    return load(path)
+
+
+def read_one(path: Path, place: int) -> dict[str, Any]:
+    """One row of a file as plain values by column; the file is read once, until it changes."""
+    with readable(path):
+        whole = _remembered(path, path.stat().st_mtime_ns)
+        if isinstance(whole, list):
+            return dict(json.loads(whole[place]))
+        return dict(whole.slice(place, 1).to_pylist()[0])
+
+
+def read_cases(path: Path, schema: Schema, columns: Sequence[str] | None = None) -> pd.DataFrame:
+    """All cases of a part in the schema's dtypes: all columns, or those that are named."""
+    if columns is not None:
+        features = [_alone(schema.features[schema.feature_of[name]], name) for name in columns]
+        schema = replace(schema, features=tuple(features))
+    with readable(path):
+        rows = load(path, columns)
+        frame = pd.DataFrame([json.loads(line) for line in rows]) if isinstance(rows, list) else rows.to_pandas()
+        return schema.conform(frame, unseen="allow")
+
+
+def _alone(feature: Feature, column: str) -> Feature:
+    """One column of a feature as a feature of its own."""
+    return replace(feature, kind="number" if feature.kind == "indicators" else feature.kind, columns=(column,))
+
+
+def read_answer(path: Path, place: int) -> dict[str, Any]:
+    """One answer of a part by column, with plain values."""
+    row = read_one(path, place)
+    with readable(path):
+        if path.suffix == ".jsonl":
+            row = older_parts.row_of(row)
+        else:
+            row = {**row, **{name: [json.loads(text) for text in row[name]] for name in JSON_TEXT}}
+        sets = [older_parts.changes_of(one) for one in row["alternatives"]]
+        return {"all_listed": False, **row, "alternatives": sets}
+
+
+def read_answers(
+    path: Path, columns: Sequence[str] | None = None, places: npt.NDArray[np.int64] | None = None
+) -> pd.DataFrame:
+    """The answers of a part, all or some of them; lists hold plain values."""
+    with readable(path):
+        rows = load(path, columns)
+        if places is not None:
+            rows = [rows[place] for place in places] if isinstance(rows, list) else rows.take(places)
+        frame = older_parts.table_of(rows) if isinstance(rows, list) else rows.to_pandas()
+        if "all_listed" not in frame and (columns is None or "all_listed" in columns):
+            frame["all_listed"] = False  # parts written before it was kept do not know
+        for name in frame.columns:
+            frame[name] = _plain_column(frame[name], decode=not isinstance(rows, list))
+        return frame if columns is None else frame[list(columns)]
+
+
+def _plain_column(column: pd.Series[Any], decode: bool) -> Any:
+    """A column of a part as people use it: words are objects, unknown ones None; lists hold values."""
+    field = next(field for field in record.fields_in("part") if field.name == column.name)
+    kind = field.kind
+    if kind == "whole":
+        return column.astype("Int64") if field.optional else column
+    if kind == "word":
+        words = np.array(column.to_numpy(dtype=object))
+        words[column.isna().to_numpy()] = None
+        return pd.Series(words, index=column.index, dtype=object)
+    if kind in ("values", "sets") and decode:
+        values = json.loads(f"[{','.join(text for cell in column for text in cell)}]")
+        column = pd.Series(record.split(values, column.map(len).to_numpy(dtype=np.int64)), dtype=object)
+    if kind == "sets":
+        return [[older_parts.changes_of(one) for one in row] for row in column]
+    return [list(cell) for cell in column] if kind in ("features", "values") else column
