@@ -22,46 +22,29 @@ NOUNS = {
     "benchmarking", "clustering", "drawing", "encoding", "everything", "reporting", "serving", "training", "wording",
 }  # fmt: skip
 
-LEFT_PRIVATE: set[tuple[str, str]] = {
-    ("fewest.apps.cli._references_file", "fewest.reporting._audit.facts"),
-    ("fewest.apps.cli._references_file", "fewest.reporting._audit.lines"),
-    ("fewest.apps.cli._references_file", "fewest.reporting._audit.summary_sentence"),
-    ("fewest.apps.explorer._references", "fewest.reporting._audit.facts"),
-    ("fewest.apps.explorer._references", "fewest.reporting._audit.lines"),
-    ("fewest.apps.explorer._references", "fewest.reporting._audit.summary_sentence"),
-    ("fewest.apps.explorer._site", "fewest.reporting._tree.STYLE"),
-    ("fewest.apps.explorer._tree", "fewest.reporting._tree.STYLE"),
-    ("fewest.apps.explorer._tree", "fewest.reporting._tree_paths.changed"),
-    ("fewest.apps.explorer._tree", "fewest.reporting._tree_paths.one_row"),
-    ("fewest.apps.explorer._tree", "fewest.reporting._tree_paths.path_of"),
-    ("fewest.credibility.mixture", "fewest.engine.search._gaussians.log_densities"),
-    ("fewest.engine.search._reduce", "fewest.engine.structure._walk.goes_left"),
-    ("fewest.experiments.benchmarking.subjects", "fewest.engine.points._set_up"),
-    ("fewest.experiments.paper.figures.counterfactuals", "fewest.reporting.plots._display.MARKERS"),
-    ("fewest.experiments.paper.figures.counterfactuals", "fewest.reporting.plots._display.shade"),
-    ("fewest.experiments.paper.page", "fewest.reporting._templates.render"),
-    ("fewest.experiments.peers._shapley", "fewest.engine.structure._walk.goes_left"),
-    ("fewest.models.training._leaves_head", "fewest.engine.structure._question.Question"),
-    ("fewest.models.training._slots", "fewest.engine.structure._walk.goes_left"),
-    ("fewest.persistence._credibility", "fewest.credibility._points.Part"),
-    ("fewest.persistence._credibility", "fewest.credibility._points.Points"),
-    ("fewest.runs.views._report", "fewest.reporting._page.NOTE"),
-    ("fewest.runs.views._report", "fewest.reporting._page.statuses"),
-    ("fewest.runs.views._report", "fewest.reporting._templates.render"),
+LEFT_PRIVATE: set[tuple[str, str]] = set()
+LEFT_TWICE: set[str] = {
+    "Field",
+    "Goals",
+    "Limits",
+    "PartWork",
+    "Tally",
 }
-LEFT_TWICE: set[str] = {"Limits"}
 LEFT_PARTICIPLES: set[str] = {
     "fewest.apps.explorer._explored",
+    "fewest.apps.serving.answering",
     "fewest.engine.compiled",
+    "fewest.engine.search._ranking",
     "fewest.engine.search._sorting",
-    "fewest.experiments.paper.printed",
-    "fewest.models.trees._pruning",
     "fewest.persistence._moved",
+    "fewest.persistence._reading",
     "fewest.persistence.installed",
-    "fewest.references._grouping",
     "fewest.references.clustering.embedding",
+    "fewest.reporting.rendering",
 }
-LEFT_LONG: set[str] = {"fewest.decision", "fewest.engine.points", "fewest.engine.search._node"}
+LEFT_LONG: set[str] = {
+    "fewest.results.record",
+}
 
 
 def dotted(path: Path, source: Path = SOURCE) -> str:
