@@ -84,7 +84,7 @@ def diabetes() -> bytes:
             "94d084ac224aa02483f68628217f616210d7dfc2e583b011d4de4dc304c775be",
         ),
         (compas, "compas-scores-two-years.csv", (b"Male,69,", b"Male,68,"), None),
-        (diabetes, "diabetic_data.csv", (b",[10-20),", b",[0-10),"), None),
+        pytest.param(diabetes, "diabetic_data.csv", (b",[10-20),", b",[0-10),"), None, marks=pytest.mark.slow),
     ],
 )
 def test_an_original_gives_the_shared_table(
