@@ -11,6 +11,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from fewest.models.rashomon._process import run_backend
+from fewest.models.training._recipes import recipe_of
+from fewest.models.training._settings import check_settings
+from fewest.runs.kept_cases import read_cases
 from sklearn.linear_model import LogisticRegression
 from sklearn.tree import DecisionTreeClassifier
 
@@ -19,10 +23,7 @@ from fewest import credibility, references
 from fewest.apps.cli._files import read_table
 from fewest.errors import DataError, FewestError, ModelError, UsageError, check_count, check_number, check_word
 from fewest.experiments.peers import NICE
-from fewest.models.rashomon._process import run_backend
 from fewest.models.training import AllOptClassifier
-from fewest.models.training._recipes import recipe_of
-from fewest.models.training._settings import check_settings
 from fewest.models.trees.file import from_dict as tree_from_dict
 from fewest.references.file import read_saved
 from fewest.reporting.plots import ClusterMapDisplay, FeatureFrequencyDisplay, RegionDisplay
@@ -30,7 +31,6 @@ from fewest.results import metrics
 from fewest.runs import explain_files, verify
 from fewest.runs.cases import Cases
 from fewest.runs.csv_files import pieces
-from fewest.runs.kept_cases import read_cases
 
 X = pd.DataFrame({"debt": np.arange(40) % 20, "age": 20 + np.arange(40)})
 Y = (X["debt"].to_numpy() >= 12).astype(int)

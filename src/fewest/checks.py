@@ -26,21 +26,12 @@ MAX_VERTICES = 1 << 14
 
 @dataclass(frozen=True)
 class Truth:
-    """What brute force says of one case and one reference.
+    """What brute force says of one case and one reference."""
 
-    Attributes
-    ----------
-    cost : float or None
-        Least cost of a set that turns the decision; None where none does, or none was found within ``searched``.
-    sets : frozenset of frozenset of str
-        All sets of that cost.
-    searched : float
-        All sets that cost less than this were looked at; inf for all sets there are.
-    """
-
+    # Least cost of a set that turns the decision; None where none does, or none was found within ``searched``
     cost: float | None
-    sets: frozenset[frozenset[str]]
-    searched: float
+    sets: frozenset[frozenset[str]]  # All sets of that cost
+    searched: float  # All sets that cost less than this were looked at; inf for all sets there are
 
 
 def brute_force(

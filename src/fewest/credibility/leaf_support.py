@@ -19,17 +19,10 @@ from fewest.tables.schema import Schema
 
 @dataclass(frozen=True, eq=False)
 class LeafDensity:
-    """Logarithm of the share of the accepted cases that are in a row's leaf.
-
-    Attributes
-    ----------
-    tree : Tree
-    of_node : (nodes,) float64
-        Minus infinity where a leaf has none.
-    """
+    """Logarithm of the share of the accepted cases that are in a row's leaf."""
 
     tree: Tree
-    of_node: Floats
+    of_node: Floats  # (nodes,) float64: Minus infinity where a leaf has none
 
     @property
     def feature_of(self) -> Ints32:

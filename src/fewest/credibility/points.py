@@ -21,17 +21,10 @@ from fewest.tables.schema import Feature, Schema
 
 @dataclass(frozen=True, eq=False)
 class Points:
-    """A fixed map from raw rows to points; each row is mapped by itself, each coordinate from one feature.
-
-    Attributes
-    ----------
-    schema : Schema
-    parts : tuple of Part
-        One per raw column.
-    """
+    """A fixed map from raw rows to points; each row is mapped by itself, each coordinate from one feature."""
 
     schema: Schema
-    parts: tuple[Part, ...]
+    parts: tuple[Part, ...]  # One per raw column
 
     @classmethod
     def fit(cls, schema: Schema, rows: pd.DataFrame) -> Points:

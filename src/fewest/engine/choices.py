@@ -23,26 +23,14 @@ CODE = {status: np.int8(k) for k, status in enumerate(STATUSES)}
 
 @dataclass(frozen=True)
 class Choices:
-    """The choices of an `Explainer`.
+    """The choices of an `Explainer`."""
 
-    Attributes
-    ----------
-    decision, references, constraints, credibility
-        As given.
-    weights : (p,) float64 or None
-        Cost of changing each feature; None where features are counted.
-    plus : bool
-        Whether SEV+ is asked for.
-    max_nodes : int or None
-    n_jobs : int
-    """
-
-    decision: Decision
+    decision: Decision  # decision, references, constraints, credibility: As given
     references: References
     constraints: Constraints
     credibility: Credibility | None
-    weights: Floats | None
-    plus: bool
+    weights: Floats | None  # (p,) float64: Cost of changing each feature; None where features are counted
+    plus: bool  # Whether SEV+ is asked for
     max_nodes: int | None
     n_jobs: int
 
@@ -63,24 +51,12 @@ class Choices:
 
 
 class PartWork(NamedTuple):
-    """How the parts of a table are answered.
+    """How the parts of a table are answered."""
 
-    Attributes
-    ----------
-    answer : callable
-        A part of the table -> its verified answers.
-    cells : int
-        Numbers that a case takes while it is searched: parts are cut by it.
-    strategies : tuple of str
-        The names that ``strategy`` of the answers counts.
-    notes : tuple of str
-        What a reader of the answers should know.
-    """
-
-    answer: Callable[[pd.DataFrame], Answers]
-    cells: int
-    strategies: tuple[str, ...]
-    notes: tuple[str, ...] = ()
+    answer: Callable[[pd.DataFrame], Answers]  # A part of the table -> its verified answers
+    cells: int  # Numbers that a case takes while it is searched: parts are cut by it
+    strategies: tuple[str, ...]  # The names that ``strategy`` of the answers counts
+    notes: tuple[str, ...] = ()  # What a reader of the answers should know
 
 
 def floored(credibility: Credibility | None) -> bool:

@@ -29,23 +29,13 @@ DEFAULT_OWN_NODES = 20_000
 
 @dataclass(frozen=True)
 class Engine:
-    """The steps from cubes to answers, so that a broken twin of one can take its place in a test.
+    """The steps from cubes to answers, so that a broken twin of one can take its place in a test."""
 
-    Attributes
-    ----------
-    set_up : callable
-        (task, pairs, limit, prepared) -> Attempt; see `set_up_cubes`.
-    floor : callable
-        Attempt -> Floor or None; see `credible_floor`.
-    solve : callable
-        See `fewest.engine.search.solve`.
-    confirm : callable
-        (attempt, cubes) -> the cubes whose set the user's own model does not confirm.
-    """
-
+    # (task, pairs, limit, prepared) -> Attempt; see `set_up_cubes`
     set_up: Callable[[Task, CasePairs, Floats, Floats], Attempt]
-    floor: Callable[[Attempt], Floor | None]
-    solve: Callable[..., Found]
+    floor: Callable[[Attempt], Floor | None]  # Attempt -> Floor or None; see `credible_floor`
+    solve: Callable[..., Found]  # See `fewest.engine.search.solve`
+    # (attempt, cubes) -> the cubes whose set the user's own model does not confirm
     confirm: Callable[[Attempt, Ints], Ints]
 
 
@@ -124,20 +114,11 @@ class Attempt:
 
 @dataclass(frozen=True)
 class CasePairs:
-    """Pairs of a case and a reference: a cube each.
+    """Pairs of a case and a reference: a cube each."""
 
-    Attributes
-    ----------
-    cases : (k, columns)
-    far : Distances
-        From the cases to all references.
-    case, reference : (n,) int
-        Row of ``cases`` and number of the reference of each cube.
-    """
-
-    cases: pd.DataFrame
-    far: Distances
-    case: Ints
+    cases: pd.DataFrame  # (k, columns)
+    far: Distances  # From the cases to all references
+    case: Ints  # case, reference: (n,) int: Row of ``cases`` and number of the reference of each cube
     reference: Ints32
 
     def frames(self, references: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:

@@ -57,27 +57,15 @@ class NotUnderstoodError(Exception):
 
 @dataclass(frozen=True)
 class Encoding:
-    """The way from raw rows to what the final model is fed, and the feature each of its columns belongs to.
+    """The way from raw rows to what the final model is fed, and the feature each of its columns belongs to."""
 
-    Attributes
-    ----------
-    decision : Decision
-        The decision whose model is encoded for.
-    steps : object or None
-        The fitted transformers before the final model; None where there are none.
-    final : object
-        The final model.
-    feature_of : (columns of the model input,) int32 or None
-        Feature of each column (-1: a constant); None where columns cannot be traced.
-    reason : str
-        Why not, in that case.
-    """
-
-    decision: Decision
-    steps: Any
-    final: Any
+    decision: Decision  # The decision whose model is encoded for
+    steps: Any  # The fitted transformers before the final model; None where there are none
+    final: Any  # The final model
+    # (columns of the model input,) int32: Feature of each column (-1: a constant); None where columns cannot be
+    # traced
     feature_of: Ints32 | None
-    reason: str = ""
+    reason: str = ""  # Why not, in that case
 
     @classmethod
     def read(cls, decision: Decision, schema: Schema) -> Encoding:

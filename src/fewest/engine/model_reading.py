@@ -27,24 +27,13 @@ OTHER_DECISIONS = "what was read of the model does not reproduce its decisions"
 
 @dataclass(frozen=True)
 class ModelReading:
-    """A model's encoding and structure.
-
-    Attributes
-    ----------
-    encoding : Encoding
-    structure : Structure or Opaque
-    doubt : str or None
-        Why a structure that had been read was given up; None where there was none to give up.
-    blocks : bool
-        Whether vertices of an opaque model can be scored as mixed rows of the final model's input.
-    missing : set of bytes
-        Combinations of missing columns that were tried.
-    """
+    """A model's encoding and structure."""
 
     encoding: Encoding
     structure: Structure | Opaque
-    doubt: str | None = None
-    blocks: bool = False
+    doubt: str | None = None  # Why a structure that had been read was given up; None where there was none to give up
+    blocks: bool = False  # Whether vertices of an opaque model can be scored as mixed rows of the final model's input
+    # Combinations of missing columns that were tried
     missing: set[bytes] = field(default_factory=set, compare=False, repr=False)
 
     @classmethod

@@ -14,24 +14,12 @@ from fewest.tables.schema import Schema
 
 @dataclass(frozen=True)
 class MoveGroups:
-    """Which unit each feature belongs to, and the rules in units.
+    """Which unit each feature belongs to, and the rules in units."""
 
-    Attributes
-    ----------
-    unit_of : (p,) int32
-        Unit of each feature. Without links it is 0..p-1.
-    count : int
-        Number of units.
-    rules : Rules
-        As they are where all features differ.
-    about : tuple of int32 arrays
-        Features each of the rules is about.
-    """
-
-    unit_of: Ints32
-    count: int
-    rules: Rules
-    about: tuple[Ints32, ...]
+    unit_of: Ints32  # (p,) int32: Unit of each feature. Without links it is 0..p-1.
+    count: int  # Number of units
+    rules: Rules  # As they are where all features differ
+    about: tuple[Ints32, ...]  # Features each of the rules is about
 
     @classmethod
     def build(cls, schema: Schema, constraints: Constraints) -> MoveGroups:

@@ -28,22 +28,13 @@ class Listing:
 
     A set of features that changes the outcome towards several references is listed once: towards the reference shown
     if it is one of them, else towards the nearest.
-
-    Attributes
-    ----------
-    asked : int
-        Sets wanted per case at most.
-    one_reference : bool
-        Whether sets towards other references than the one shown are left out (SEV+).
-    open_from : (n,) float64
-        Least cost at which a search that was stopped may have missed sets; inf where none was.
-    found : dict
-        Case -> what was listed towards each reference, the nearest first.
     """
 
-    asked: int
-    one_reference: bool
+    asked: int  # Sets wanted per case at most
+    one_reference: bool  # Whether sets towards other references than the one shown are left out (SEV+)
+    # (n,) float64: Least cost at which a search that was stopped may have missed sets; inf where none was
     open_from: Floats
+    # Case -> what was listed towards each reference, the nearest first
     found: dict[int, list[SmallestSets]] = field(default_factory=dict)
 
     def note(self, case: Ints, reference: Ints32, found: Found, features: list[Bools]) -> None:

@@ -17,31 +17,15 @@ from fewest.tables.schema import Schema
 
 @dataclass(frozen=True)
 class Vertices:
-    """Raw rows between cases and references.
+    """Raw rows between cases and references."""
 
-    Attributes
-    ----------
-    decision, schema
-        Whose rows these are.
-    start : (k, columns)
-        Where cubes start.
-    goal : (m, columns)
-        Where moved features take their values from.
-    goal_of : (n,) int
-        Row of ``goal`` of each cube.
-    sign : int
-        +1 where a turned row is one decided negative (SEV-), -1 where it is one decided positive (SEV+).
-    start_of : (n,) int, optional
-        Row of ``start`` of each cube. Default: the rows in order.
-    """
-
-    decision: Decision
+    decision: Decision  # decision, schema: Whose rows these are
     schema: Schema
-    start: pd.DataFrame
-    goal: pd.DataFrame
-    goal_of: npt.NDArray[Any]
-    sign: int = 1
-    start_of: npt.NDArray[Any] | None = None
+    start: pd.DataFrame  # (k, columns): Where cubes start
+    goal: pd.DataFrame  # (m, columns): Where moved features take their values from
+    goal_of: npt.NDArray[Any]  # (n,) int: Row of ``goal`` of each cube
+    sign: int = 1  # +1 where a turned row is one decided negative (SEV-), -1 where it is one decided positive (SEV+)
+    start_of: npt.NDArray[Any] | None = None  # (n,) int: Row of ``start`` of each cube. Default: the rows in order.
 
     def rows(self, cubes: npt.NDArray[Any], features: Bools) -> pd.DataFrame:
         """Typed raw rows of vertices: cube numbers (v,) and the features (v, p) taken from the goal."""

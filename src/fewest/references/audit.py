@@ -38,21 +38,11 @@ class Dense(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class People:
-    """Training rows seen from the references; they are looked at, and not kept.
+    """Training rows seen from the references; they are looked at, and not kept."""
 
-    Attributes
-    ----------
-    ranges : tuple of mappings
-        For each reference: column -> 10 % and 90 % quantile of its people.
-    counts : tuple of int
-        How many these are.
-    nearest : (m, columns)
-        The real row nearest to each reference.
-    """
-
-    ranges: tuple[Mapping[str, Range], ...]
-    counts: tuple[int, ...]
-    nearest: pd.DataFrame
+    ranges: tuple[Mapping[str, Range], ...]  # For each reference: column -> 10 % and 90 % quantile of its people
+    counts: tuple[int, ...]  # How many these are
+    nearest: pd.DataFrame  # (m, columns): The real row nearest to each reference
 
     @classmethod
     def of(cls, schema: Schema, frame: pd.DataFrame, rows: pd.DataFrame, reference_of: Sequence[int]) -> People:

@@ -30,41 +30,22 @@ UNKNOWN_SUPPORT = -1
 
 @dataclass(frozen=True, eq=False)
 class Saved:
-    """What a file of references holds.
-
-    Attributes
-    ----------
-    names : tuple of str
-    values : tuple of mappings
-        Column -> value of each reference, as JSON holds it.
-    support : tuple of int
-        Rows each stands for; -1 where not known.
-    score : tuple of float
-        The model's score of each when it was saved; NaN where not known, or where values were changed in the file.
-    schema : Schema, optional
-        None in files of format 1.
-    decision : mapping
-        ``positive`` (None where the model has no classes), ``outcome`` and ``threshold``; empty in files of format 1.
-    assignment : str
-    provenance : mapping
-    spread : Spread
-    flexible_of : tuple of int
-        For each reference the one it is the flexible twin of, -1 for none; empty where there are no twins.
-    signatures : tuple of Signature or None
-        As they stand in the file, whether they hold or not.
-    """
+    """What a file of references holds."""
 
     names: tuple[str, ...]
-    values: tuple[Mapping[str, Any], ...]
-    support: tuple[int, ...]
+    values: tuple[Mapping[str, Any], ...]  # Column -> value of each reference, as JSON holds it
+    support: tuple[int, ...]  # Rows each stands for; -1 where not known
+    # The model's score of each when it was saved; NaN where not known, or where values were changed in the file
     score: tuple[float, ...]
-    schema: Schema | None = None
+    schema: Schema | None = None  # None in files of format 1
+    # ``positive`` (None where the model has no classes), ``outcome`` and ``threshold``; empty in files of format 1
     decision: Mapping[str, Any] = field(default_factory=dict)
     assignment: str = "features"
     provenance: Mapping[str, Any] = field(default_factory=dict)
     spread: Spread = field(default_factory=Spread)
+    # For each reference the one it is the flexible twin of, -1 for none; empty where there are no twins
     flexible_of: tuple[int, ...] = ()
-    signatures: tuple[Signature | None, ...] = ()
+    signatures: tuple[Signature | None, ...] = ()  # As they stand in the file, whether they hold or not
 
     def __len__(self) -> int:
         return len(self.names)

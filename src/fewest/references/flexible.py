@@ -36,23 +36,12 @@ class Trial(NamedTuple):
 
 @dataclass(frozen=True)
 class Flexibility:
-    """How far and how thoroughly references move; checked when made.
+    """How far and how thoroughly references move; checked when made."""
 
-    Attributes
-    ----------
-    eps : float
-        Half-width of the band, as a share of the negatives.
-    grid : int
-        Values tried per number, beside the one it has.
-    passes : int
-        1 is Algorithm 1; more go on from the moved reference, one number after the other.
-    at : str
-        Where the grid lies: ``uniform`` between the ends of the band, or at its ``quantiles``.
-    """
-
-    eps: float
-    grid: int = 11
-    passes: int = 1
+    eps: float  # Half-width of the band, as a share of the negatives
+    grid: int = 11  # Values tried per number, beside the one it has
+    passes: int = 1  # 1 is Algorithm 1; more go on from the moved reference, one number after the other
+    # Where the grid lies: ``uniform`` between the ends of the band, or at its ``quantiles``
     at: Placement = "uniform"
 
     def __post_init__(self) -> None:

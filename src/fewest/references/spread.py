@@ -23,18 +23,12 @@ FEW = 10  # the range of fewer people is all but a list of them, and is not kept
 
 @dataclass(frozen=True, eq=False)
 class Spread:
-    """How the numbers of accepted cases spread, in all and around each reference.
+    """How the numbers of accepted cases spread, in all and around each reference."""
 
-    Attributes
-    ----------
-    quantiles : mapping
-        Column of a numeric feature -> its quantiles among all negatives at evenly spaced levels from 0 to 1.
-    ranges : tuple of mappings
-        For each reference: column -> 10 % and 90 % quantile of the people it stands for. Empty where those are fewer
-        than 10 or not known.
-    """
-
+    # Column of a numeric feature -> its quantiles among all negatives at evenly spaced levels from 0 to 1
     quantiles: Mapping[str, Floats] = field(default_factory=dict)
+    # For each reference: column -> 10 % and 90 % quantile of the people it stands for. Empty where those are fewer
+    # than 10 or not known.
     ranges: tuple[Mapping[str, Range], ...] = ()
 
     @classmethod

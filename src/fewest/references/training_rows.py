@@ -25,29 +25,15 @@ TIE = 1e-9
 
 
 class Labels(NamedTuple):
-    """What labels say of each row.
+    """What labels say of each row."""
 
-    Attributes
-    ----------
-    refused : (n,) bool
-        Rows with the class that is explained.
-    accepted : (n,) bool
-        Rows with another class; with ``against``, with that one.
-    """
-
-    refused: Bools
-    accepted: Bools
+    refused: Bools  # (n,) bool: Rows with the class that is explained
+    accepted: Bools  # (n,) bool: Rows with another class; with ``against``, with that one
 
 
 @dataclass(frozen=True, eq=False)
 class TrainingRows:
     """A training table, conformed to its schema, and what its labels say.
-
-    Attributes
-    ----------
-    schema : Schema
-    frame : (n, columns)
-    labels : Labels
 
     Examples
     --------
@@ -58,7 +44,7 @@ class TrainingRows:
     """
 
     schema: Schema
-    frame: pd.DataFrame
+    frame: pd.DataFrame  # (n, columns)
     labels: Labels
 
     @classmethod

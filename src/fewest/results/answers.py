@@ -14,44 +14,25 @@ from fewest.results.explanation import STATUSES, Status
 
 @dataclass
 class Answers:
-    """The answers of n cases as arrays; -1, NaN and zero stand for "none" until `Explanations` types them.
+    """The answers of n cases as arrays; -1, NaN and zero stand for "none" until `Explanations` types them."""
 
-    Attributes
-    ----------
-    status : (n,) int8
-        Position in `STATUSES`.
-    moved : (n, p) bool
-        Features changed.
-    reference : (n,) int32
-    score, score_after, cost, lower, l_inf : (n,) float64
-    proved : (n,) bool
-    nodes : (n,) int64
-    strategy : (n,) int8
-        Position in ``strategies``; 0 where nothing was searched.
-    log_density : (n,) float64
-        Of the row the answer leads to, where a credibility is set.
-    complete : (n,) bool
-        Whether ``alternatives`` is known to hold every smallest set; the search says so.
-    alternatives : dict
-        Row -> (s, p) smallest sets, the one shown first.
-    towards : dict
-        Row -> (s,) the reference each of them leads to, where that is not the row's own for all of them.
-    """
-
-    status: npt.NDArray[np.int8]
-    moved: npt.NDArray[np.bool_]
-    reference: npt.NDArray[np.int32]
-    score: npt.NDArray[np.float64]
+    status: npt.NDArray[np.int8]  # (n,) int8: Position in `STATUSES`
+    moved: npt.NDArray[np.bool_]  # (n, p) bool: Features changed
+    reference: npt.NDArray[np.int32]  # (n,) int32
+    score: npt.NDArray[np.float64]  # score, score_after, cost, lower, l_inf: (n,) float64
     score_after: npt.NDArray[np.float64]
     cost: npt.NDArray[np.float64]
     lower: npt.NDArray[np.float64]
     l_inf: npt.NDArray[np.float64]
-    proved: npt.NDArray[np.bool_]
-    nodes: npt.NDArray[np.int64]
-    strategy: npt.NDArray[np.int8]
-    log_density: npt.NDArray[np.float64]
+    proved: npt.NDArray[np.bool_]  # (n,) bool
+    nodes: npt.NDArray[np.int64]  # (n,) int64
+    strategy: npt.NDArray[np.int8]  # (n,) int8: Position in ``strategies``; 0 where nothing was searched
+    log_density: npt.NDArray[np.float64]  # (n,) float64: Of the row the answer leads to, where a credibility is set
+    # (n,) bool: Whether ``alternatives`` is known to hold every smallest set; the search says so
     complete: npt.NDArray[np.bool_]
+    # Row -> (s, p) smallest sets, the one shown first
     alternatives: dict[int, npt.NDArray[np.bool_]] = field(default_factory=dict)
+    # Row -> (s,) the reference each of them leads to, where that is not the row's own for all of them
     towards: dict[int, npt.NDArray[np.int32]] = field(default_factory=dict)
 
     @classmethod

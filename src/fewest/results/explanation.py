@@ -92,33 +92,20 @@ class Change:
 class Fact:
     """One feature of a case beside the typical case: what it is, what is typical, what would have turned it.
 
-    Attributes
-    ----------
-    feature : str
-        Its title.
-    case, reference : object
-        The values of the case and of the reference.
-    after : object
-        The value in the explanation: the reference's where it is changed, the case's elsewhere (SEV+: the other way).
-    changed : bool
-    unit : str or None
-        What its numbers count.
-    name : str
-        The feature's name.
-
     Examples
     --------
     >>> Fact("duration_months", 48, 18, 18, True).after
     18
     """
 
-    feature: str
-    case: Any
+    feature: str  # Its title
+    case: Any  # case, reference: The values of the case and of the reference
     reference: Any
+    # The value in the explanation: the reference's where it is changed, the case's elsewhere (SEV+: the other way)
     after: Any
     changed: bool
-    unit: str | None = None
-    name: str = ""
+    unit: str | None = None  # What its numbers count
+    name: str = ""  # The feature's name
 
     @property
     def heading(self) -> str:
@@ -155,33 +142,16 @@ class Proof:
 
 @dataclass(frozen=True)
 class About:
-    """What sentences need beside the numbers of a case.
+    """What sentences need beside the numbers of a case."""
 
-    Attributes
-    ----------
-    positive, outcome : str
-        Names of the outcome explained and of the one changes lead to.
-    threshold : float
-    percent : bool
-        Whether scores are probabilities.
-    plus : bool
-        Whether this is SEV+.
-    weighted : bool
-        Whether features have weights.
-    has_density : bool
-        Whether a `Credibility` is set, so that log-densities are known.
-    title, model : str
-        What reports call the table and the model; empty where nobody said so.
-    """
-
-    positive: str
+    positive: str  # positive, outcome: Names of the outcome explained and of the one changes lead to
     outcome: str
     threshold: float
-    percent: bool
-    plus: bool = False
-    weighted: bool = False
-    has_density: bool = False
-    title: str = ""
+    percent: bool  # Whether scores are probabilities
+    plus: bool = False  # Whether this is SEV+
+    weighted: bool = False  # Whether features have weights
+    has_density: bool = False  # Whether a `Credibility` is set, so that log-densities are known
+    title: str = ""  # title, model: What reports call the table and the model; empty where nobody said so
     model: str = ""
 
 

@@ -45,28 +45,18 @@ LIMITS = (
 class Card:
     """What is shown for one case.
 
-    Attributes
-    ----------
-    sentence, proof : str
-    rows : sequence of CaseRow
-        All features; none where they are not known.
-    proved : bool
-        Whether the changed features are a proved answer, of which no part is one.
-    headings : four texts
-        Of the table.
-
     Examples
     --------
     >>> card = Card("If ...", "Re-checked.", (CaseRow("age", "30", "41", "41", True),), proved=True)
-    >>> "<script" in card.html(), "<th scope=\\"row\\">age" in card.html()
+    >>> "<script" in card.html(), "<th scope=\"row\">age" in card.html()
     (False, True)
     """
 
     sentence: str
     proof: str
-    rows: Sequence[CaseRow] = ()
-    proved: bool = False
-    headings: Sequence[str] = HEADINGS
+    rows: Sequence[CaseRow] = ()  # All features; none where they are not known
+    proved: bool = False  # Whether the changed features are a proved answer, of which no part is one
+    headings: Sequence[str] = HEADINGS  # Of the table
 
     def html(self) -> str:
         """The block."""
@@ -93,18 +83,6 @@ class Card:
 class Overview:
     """What is shown for a whole table.
 
-    Attributes
-    ----------
-    title : str
-    counts : mapping
-        How cases ended, in words -> how many.
-    sizes : mapping
-        Number of features -> how many cases need so many.
-    first : sequence of pairs
-        Label and sentence of the first cases.
-    figures : sequence of pairs
-        Name and text of each figure.
-
     Examples
     --------
     >>> page = Overview("2 cases", {"explained": 2}, {1: 2}, (("a", "If ..."),), (("mean SEV", "1"),)).html()
@@ -113,10 +91,10 @@ class Overview:
     """
 
     title: str
-    counts: Mapping[str, int]
-    sizes: Mapping[int, int]
-    first: Sequence[tuple[str, str]]
-    figures: Sequence[tuple[str, str]]
+    counts: Mapping[str, int]  # How cases ended, in words -> how many
+    sizes: Mapping[int, int]  # Number of features -> how many cases need so many
+    first: Sequence[tuple[str, str]]  # Label and sentence of the first cases
+    figures: Sequence[tuple[str, str]]  # Name and text of each figure
 
     def html(self) -> str:
         """The block."""

@@ -21,38 +21,18 @@ KEPT = 1 << 21  # figures of more explained cases than this are medians and mean
 
 @dataclass(frozen=True)
 class Origin:
-    """Where answers come from, as far as that is known.
+    """Where answers come from, as far as that is known."""
 
-    Attributes
-    ----------
-    settings : mapping
-        The choices a run was made with; empty for answers in memory.
-    fingerprints : tuple of pairs
-        What a run was made of: name and SHA-256 or version.
-    notes : tuple of str
-        What the search has to add.
-    keeps_cases : bool
-        Whether the cases themselves are there.
-    """
-
+    # The choices a run was made with; empty for answers in memory
     settings: Mapping[str, Any] = field(default_factory=dict)
-    fingerprints: tuple[tuple[str, str], ...] = ()
-    notes: tuple[str, ...] = ()
-    keeps_cases: bool = True
+    fingerprints: tuple[tuple[str, str], ...] = ()  # What a run was made of: name and SHA-256 or version
+    notes: tuple[str, ...] = ()  # What the search has to add
+    keeps_cases: bool = True  # Whether the cases themselves are there
 
 
 @dataclass(frozen=True)
 class Tally:
     """Counts of a population; the sum of the tallies of its parts is its own.
-
-    Attributes
-    ----------
-    counts : mapping
-        Status -> cases.
-    sev : mapping
-        SEV -> explained cases, ascending.
-    features : mapping
-        Feature -> explained cases that change it, most frequent first.
 
     Examples
     --------
@@ -61,8 +41,9 @@ class Tally:
     (4, 3, 3, 2.0, 4)
     """
 
-    counts: Mapping[str, int] = field(default_factory=dict)
-    sev: Mapping[int, int] = field(default_factory=dict)
+    counts: Mapping[str, int] = field(default_factory=dict)  # Status -> cases
+    sev: Mapping[int, int] = field(default_factory=dict)  # SEV -> explained cases, ascending
+    # Feature -> explained cases that change it, most frequent first
     features: Mapping[str, int] = field(default_factory=dict)
 
     def count(self, *statuses: Status) -> int:

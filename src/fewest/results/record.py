@@ -33,30 +33,18 @@ STATUS_NAMES = tuple(status.value for status in STATUSES)
 
 @dataclass(frozen=True, eq=False)
 class Answered:
-    """Answers to some rows, and what their columns are computed from.
-
-    Attributes
-    ----------
-    answers : Answers
-    rows : (n,) int64
-        Row numbers.
-    schema : Schema
-    about : About
-    references, strategies : tuple of str
-    ends : callable
-        Takes sets (s, p), the place of the case of each, the reference each leads to and a way to read columns; gives
-        the changed cells before and after, set by set.
-    hashes : (n,) uint64, optional
-    """
+    """Answers to some rows, and what their columns are computed from."""
 
     answers: Answers
-    rows: Ints
+    rows: Ints  # (n,) int64: Row numbers
     schema: Schema
     about: About
     references: tuple[str, ...]
     strategies: tuple[str, ...]
+    # Takes sets (s, p), the place of the case of each, the reference each leads to and a way to read columns; gives
+    # the changed cells before and after, set by set
     ends: Callable[[Bools, Ints, npt.NDArray[Any], Read], Ends]
-    hashes: npt.NDArray[np.uint64] | None = None
+    hashes: npt.NDArray[np.uint64] | None = None  # (n,) uint64
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -140,40 +128,21 @@ def split(values: Sequence[Any], sizes: npt.NDArray[Any]) -> list[list[Any]]:
 
 @dataclass(frozen=True)
 class Field:
-    """One column of an answer.
-
-    Attributes
-    ----------
-    name : str
-    kind : str
-    places : str
-        Where it is found: the frame in memory, the parts of a run folder, their certificates, CSV, JSON, HTTP.
-    meaning : str
-        One sentence.
-    column : callable, optional
-        From `Answered`, vectorised: of a number the values and where they are known (None: everywhere), of a word the
-        codes and the levels, of values the side (0 before, 1 after); else the column. None: it is not in tables.
-    of : callable, optional
-        From an `Explanation`; default: its attribute of that name.
-    bits : int
-        Of a whole number in Parquet.
-    dtype : str
-        Of the column in a frame, where it is not the usual one.
-    optional : bool
-        Whether a whole number or a word may be missing; numbers may always.
-    certificate, http : str
-        Its name there, where that is another; in HTTP a dot leads into an object.
-    """
+    """One column of an answer."""
 
     name: str
     kind: Kind
+    # Where it is found: the frame in memory, the parts of a run folder, their certificates, CSV, JSON, HTTP
     places: str
-    meaning: str
+    meaning: str  # One sentence
+    # From `Answered`, vectorised: of a number the values and where they are known (None: everywhere), of a word the
+    # codes and the levels, of values the side (0 before, 1 after); else the column. None: it is not in tables.
     column: Callable[[Answered], Any] | None = None
-    of: Callable[[Explanation], Any] | None = None
-    bits: int = 64
-    dtype: Any = None
-    optional: bool = False
+    of: Callable[[Explanation], Any] | None = None  # From an `Explanation`; default: its attribute of that name
+    bits: int = 64  # Of a whole number in Parquet
+    dtype: Any = None  # Of the column in a frame, where it is not the usual one
+    optional: bool = False  # Whether a whole number or a word may be missing; numbers may always
+    # certificate, http: Its name there, where that is another; in HTTP a dot leads into an object
     certificate: str = ""
     http: str = ""
 

@@ -156,11 +156,6 @@ def chunks(batches: Iterable[Any], rows: int) -> Iterator[list[Any]]:
 class Answering:
     """An explainer that answers pieces of Arrow tables.
 
-    Attributes
-    ----------
-    explainer : Explainer
-    alternatives : int
-
     Examples
     --------
     >>> import pyarrow as pa

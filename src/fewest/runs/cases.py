@@ -61,41 +61,21 @@ def fingerprints(paths: Sequence[Path]) -> list[dict[str, Any]]:
 
 @dataclass(frozen=True)
 class RawPart:
-    """Consecutive rows as they were read; small enough to be sent to another process.
+    """Consecutive rows as they were read; small enough to be sent to another process."""
 
-    Attributes
-    ----------
-    number : int
-        The part's place; it starts at row ``number * part_rows``.
-    first : int
-        Number of its first row.
-    pieces : list
-        Arrow batches.
-    """
-
-    number: int
-    first: int
-    pieces: list[Any]
+    number: int  # The part's place; it starts at row ``number * part_rows``
+    first: int  # Number of its first row
+    pieces: list[Any]  # Arrow batches
 
 
 @dataclass(frozen=True)
 class Cases:
-    """Tables on disk as one table, read from front to back.
-
-    Attributes
-    ----------
-    paths : tuple of Path
-    schema : Schema
-        What the rows are conformed to.
-    part_rows : int
-    unseen : str
-        As in `Explainer`.
-    """
+    """Tables on disk as one table, read from front to back."""
 
     paths: tuple[Path, ...]
-    schema: Schema
+    schema: Schema  # What the rows are conformed to
     part_rows: int = 20_000
-    unseen: Literal["error", "allow"] = "error"
+    unseen: Literal["error", "allow"] = "error"  # As in `Explainer`
 
     def count(self) -> int | None:
         """Rows in all, where that can be known without reading them."""

@@ -47,20 +47,11 @@ def write_part(folder: Path, number: int, files: Sequence[tuple[str, str, bytes]
 
 @dataclass
 class Folder:
-    """A run folder that is being filled. Only one process may hold one: see `storage.locked`.
-
-    Attributes
-    ----------
-    path : Path
-    plan : mapping
-        What the run depends on.
-    done : dict
-        Part number -> what the journal says of it.
-    """
+    """A run folder that is being filled. Only one process may hold one: see `storage.locked`."""
 
     path: Path
-    plan: Mapping[str, Any]
-    done: dict[int, dict[str, Any]] = field(default_factory=dict)
+    plan: Mapping[str, Any]  # What the run depends on
+    done: dict[int, dict[str, Any]] = field(default_factory=dict)  # Part number -> what the journal says of it
 
     @classmethod
     def begin(cls, path: Path, plan: Mapping[str, Any], files: Mapping[str, bytes]) -> Folder:

@@ -25,30 +25,17 @@ from fewest.runs.row_hashes import row_hashes
 
 @dataclass(frozen=True)
 class PartWork:
-    """Everything that answering a part takes; it can be sent to another process.
-
-    Attributes
-    ----------
-    explainer : Explainer
-    cases : Cases
-    head : (n, columns)
-        The rows on which the model's inside is tried: the same ones for every part, so that answers depend on nothing
-        else.
-    folder : Path
-    chunk_rows : int
-        Rows that are explained at once.
-    alternatives : int
-    keep_cases : bool
-        Whether the cases' own values are written beside the answers.
-    """
+    """Everything that answering a part takes; it can be sent to another process."""
 
     explainer: Explainer
     cases: Cases
+    # (n, columns): The rows on which the model's inside is tried: the same ones for every part, so that answers
+    # depend on nothing else
     head: pd.DataFrame
     folder: Path
-    chunk_rows: int
+    chunk_rows: int  # Rows that are explained at once
     alternatives: int = 0
-    keep_cases: bool = True
+    keep_cases: bool = True  # Whether the cases' own values are written beside the answers
 
     def ready(self) -> None:
         """Look inside the model, at the head of the data."""

@@ -16,26 +16,14 @@ Floats = npt.NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class Distances:
-    """Start and goal rows as arrays, so that the distances of any pairs of them are a few array operations.
+    """Start and goal rows as arrays, so that the distances of any pairs of them are a few array operations."""
 
-    Attributes
-    ----------
-    owner : tuple of two (columns,) int64
-        Feature of each numeric column, and of each column that is compared level by level.
-    scale : (numeric columns,) float64
-    numbers : tuple of two arrays (rows, numeric columns)
-        Of start and goal.
-    codes : tuple of two int32 arrays (rows, other columns)
-        Equal values have equal codes.
-    count : int
-        Features.
-    """
-
+    # Feature of each numeric column, and of each column that is compared level by level
     owner: tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]
-    scale: Floats
-    numbers: tuple[Floats, Floats]
-    codes: tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]]
-    count: int
+    scale: Floats  # (numeric columns,) float64
+    numbers: tuple[Floats, Floats]  # Of start and goal
+    codes: tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]]  # Equal values have equal codes
+    count: int  # Features
 
     @classmethod
     def read(cls, schema: Schema, start: pd.DataFrame, goal: pd.DataFrame) -> Distances:

@@ -13,21 +13,11 @@ from fewest.errors import FewestWarning
 
 
 class Precision(NamedTuple):
-    """How exactly a model's scores are known.
+    """How exactly a model's scores are known."""
 
-    Attributes
-    ----------
-    near : float
-        Scores closer to the threshold than this are asked for again, row by row.
-    noise : float
-        Largest difference expected between a row scored alone and in a batch.
-    decimals : int
-        Decimals that scores are reported with.
-    """
-
-    near: float
-    noise: float
-    decimals: int
+    near: float  # Scores closer to the threshold than this are asked for again, row by row
+    noise: float  # Largest difference expected between a row scored alone and in a batch
+    decimals: int  # Decimals that scores are reported with
 
     def widened(self, noise: float) -> Precision:
         """The same where that much noise was seen on a few rows: other rows may show several times as much."""
@@ -44,26 +34,13 @@ LARGEST_NOISE = 1e-3  # of scores: beyond it a model does not know its own mind
 
 
 class Noise(NamedTuple):
-    """How far a row's score, relative to its size, is from that of the row alone.
+    """How far a row's score, relative to its size, is from that of the row alone."""
 
-    Attributes
-    ----------
-    rows : int
-        Rows it was measured on.
-    repeated : float
-        In a batch that holds the same row again and again: the arithmetic of batches.
-    mixed : float
-        In batches of other rows.
-    single : bool
-        Whether the scores are numbers of single precision, whatever type they come in.
-    near_cut : float
-        The largest difference of all, in units of the threshold: terms that cancel there are rounded on their scale.
-    """
-
-    rows: int
-    repeated: float
-    mixed: float
-    single: bool
+    rows: int  # Rows it was measured on
+    repeated: float  # In a batch that holds the same row again and again: the arithmetic of batches
+    mixed: float  # In batches of other rows
+    single: bool  # Whether the scores are numbers of single precision, whatever type they come in
+    # The largest difference of all, in units of the threshold: terms that cancel there are rounded on their scale
     near_cut: float
 
     @property

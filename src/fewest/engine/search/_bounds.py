@@ -34,18 +34,13 @@ class BoundNodes:
 
 @dataclass
 class Bounds:
-    """Two lower bounds per node: linear in the bits, and (first layer exact) linear in the first activations.
+    """Two lower bounds per node: linear in the bits, and (first layer exact) linear in the first activations."""
 
-    Attributes
-    ----------
-    constants, effects : (n,) and as ``BoundNodes.free``
-        A set scores at least constant + the effects of the units it moves.
-    bases, weights : (n,) and (n, width)
-        A set scores at least base + weights . (first activations of its vertex); never less than the other bound.
-    """
-
+    # (n,) and as ``BoundNodes.free``: a set scores at least constant + the effects of the units it moves
     constants: Singles
     effects: Singles
+    # (n,) and (n, width): a set scores at least base + weights . (first activations of its vertex), never less
+    # than the other bound.
     bases: Singles
     weights: Singles
 

@@ -21,63 +21,33 @@ Score = Callable[[Ints, Bools], Floats]
 
 
 class Mixture(NamedTuple):
-    """A Gaussian mixture as arrays.
+    """A Gaussian mixture as arrays."""
 
-    Attributes
-    ----------
-    constant : (c,) float64
-        Log-density of each component at its mean, its weight included.
-    mean : (c, e) float64
-    root : (c, e, e) float64
-        Upper triangular; the inverse covariance is ``root @ root.T``.
-    """
-
-    constant: Floats
-    mean: Floats
-    root: Floats
+    constant: Floats  # (c,) float64: Log-density of each component at its mean, its weight included
+    mean: Floats  # (c, e) float64
+    root: Floats  # (c, e, e) float64: Upper triangular; the inverse covariance is ``root @ root.T``
 
 
 @dataclass(frozen=True)
 class MixtureCubes:
-    """The cubes as a mixture sees them, for densities that can be bounded.
-
-    Attributes
-    ----------
-    mixture : Mixture
-    start : (n, e) float64
-        Points the cubes start from.
-    goal : (g, e) float64
-    unit_of : (e,) int32
-        Unit that moves each coordinate; -1 where none does.
-    """
+    """The cubes as a mixture sees them, for densities that can be bounded."""
 
     mixture: Mixture
-    start: Floats
-    goal: Floats
-    unit_of: Ints32
+    start: Floats  # (n, e) float64: Points the cubes start from
+    goal: Floats  # (g, e) float64
+    unit_of: Ints32  # (e,) int32: Unit that moves each coordinate; -1 where none does
 
 
 @dataclass(frozen=True)
 class Floor:
-    """The condition for all cubes of a problem.
+    """The condition for all cubes of a problem."""
 
-    Attributes
-    ----------
-    level : float
-        Least log-density that counts.
-    log_density : callable
-        Cube numbers (v,), in the numbering of ``cubes``, and sets (v, u) -> log-density of the vertices (v,), each by
-        itself.
-    cubes : (n,) int64
-        What ``log_density`` calls the cubes of the problem.
-    bodies : Bodies or None
-        What bounds are made from, where the density is a mixture.
-    """
-
-    level: float
+    level: float  # Least log-density that counts
+    # Cube numbers (v,), in the numbering of ``cubes``, and sets (v, u) -> log-density of the vertices (v,), each by
+    # itself
     log_density: Score
-    cubes: Ints
-    bodies: MixtureCubes | None = None
+    cubes: Ints  # (n,) int64: What ``log_density`` calls the cubes of the problem
+    bodies: MixtureCubes | None = None  # What bounds are made from, where the density is a mixture
 
     def take(self, cubes: Ints) -> Floor:
         """The condition for some of the cubes, renumbered."""

@@ -21,26 +21,14 @@ Readable = Additive | Ensemble | Network | Composite
 
 @dataclass(frozen=True)
 class Question:
-    """Which decision of the model is asked about.
+    """Which decision of the model is asked about."""
 
-    Parameters
-    ----------
-    positive : int
-        Position in ``classes_`` of the class being explained.
-    against : int or None
-        Among three or more classes: the class it is compared with (the score is then the difference of the two).
-    kind : {"proba", "decision", "label"}
-        The score the decision uses.
-    threshold : float
-        Positive means score >= threshold.
-    slack : float
-        Uncertainty of the threshold itself, in score units (a calibrator's inverse is computed, not stored).
-    """
-
-    positive: int = 1
+    positive: int = 1  # Position in ``classes_`` of the class being explained
+    # Among three or more classes: the class it is compared with (the score is then the difference of the two)
     against: int | None = None
-    kind: str = "proba"
-    threshold: float = 0.5
+    kind: str = "proba"  # The score the decision uses
+    threshold: float = 0.5  # Positive means score >= threshold
+    # Uncertainty of the threshold itself, in score units (a calibrator's inverse is computed, not stored)
     slack: float = 0.0
 
     @property
@@ -56,36 +44,19 @@ class Question:
 
 @dataclass(frozen=True)
 class Link:
-    """Score of a raw value and back.
+    """Score of a raw value and back."""
 
-    Parameters
-    ----------
-    score : callable
-        Raw (n,) -> score (n,), non-decreasing.
-    inverse : callable
-        Threshold -> smallest raw value whose score reaches it; -inf or inf where all or none do.
-    slope : float
-        Steepest rise of `score`.
-    label_at : float
-        Score at which the model's own label turns.
-    eps : float
-        Rounding unit of the scores the library returns.
-    plain : bool
-        Whether score and raw are the same number.
-    lowest, highest : float
-        Scores closer than this to the ends of the range cannot be told apart from them.
-    moves : callable, optional
-        Largest change of the score for a given change of the raw value, where that is less than slope times it.
-    """
-
-    score: Callable[[Floats], Floats]
+    score: Callable[[Floats], Floats]  # Raw (n,) -> score (n,), non-decreasing
+    # Threshold -> smallest raw value whose score reaches it; -inf or inf where all or none do
     inverse: Callable[[float], float]
-    slope: float
-    label_at: float
-    eps: float
-    plain: bool = False
+    slope: float  # Steepest rise of `score`
+    label_at: float  # Score at which the model's own label turns
+    eps: float  # Rounding unit of the scores the library returns
+    plain: bool = False  # Whether score and raw are the same number
+    # lowest, highest: Scores closer than this to the ends of the range cannot be told apart from them
     lowest: float = -np.inf
     highest: float = np.inf
+    # Largest change of the score for a given change of the raw value, where that is less than slope times it
     moves: Callable[[float], float] | None = None
 
     def cut(self, question: Question) -> tuple[float, float]:

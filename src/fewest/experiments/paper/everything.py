@@ -33,28 +33,15 @@ EXAMPLES = "fewest.experiments.paper.examples"
 
 @dataclass(frozen=True)
 class Plan:
-    """What is to be made, and where.
+    """What is to be made, and where."""
 
-    Parameters
-    ----------
-    out : path
-        Folder; a run that was stopped goes on from what is there.
-    datasets : sequence of str, optional
-        Default: all that are here.
-    splits : int, optional
-        For every dataset. Default: 10, but 3 for Diabetes, and 3 or 1 for ExpO; 1 when quick.
-    quick, folder
-        As in `Table`.
-    n_jobs : int
-        Splits measured at a time.
-    """
-
-    out: str | Path
-    datasets: Sequence[str] | None = None
+    out: str | Path  # Folder; a run that was stopped goes on from what is there
+    datasets: Sequence[str] | None = None  # Default: all that are here
+    # For every dataset. Default: 10, but 3 for Diabetes, and 3 or 1 for ExpO; 1 when quick.
     splits: int | None = None
-    quick: bool = False
+    quick: bool = False  # quick, folder: As in `Table`
     folder: str | Path | None = None
-    n_jobs: int = 1
+    n_jobs: int = 1  # Splits measured at a time
 
     def splits_of(self, dataset: str, table: str = "") -> int:
         """How many splits of a dataset are measured."""

@@ -140,27 +140,13 @@ def _joined(parts: Sequence[pd.DataFrame]) -> pd.DataFrame:
 
 @dataclass(frozen=True)
 class Survey:
-    """What one pass over the parts keeps, however many there are.
+    """What one pass over the parts keeps, however many there are."""
 
-    Attributes
-    ----------
-    drawn : (up to 1000, columns)
-        Explained cases drawn with the seed, the first drawn first.
-    hardest : tuple of int
-        Rows with the most features changed, in the order of the table among equals.
-    open_ends : tuple of int
-        The first rows without a proved answer.
-    used : Counter
-        Name of a reference -> cases compared with it.
-    strategies : tuple of str
-        The searches that were used.
-    """
-
-    drawn: pd.DataFrame
-    hardest: tuple[int, ...]
-    open_ends: tuple[int, ...]
-    used: Counter[str]
-    strategies: tuple[str, ...] = ()
+    drawn: pd.DataFrame  # (up to 1000, columns): Explained cases drawn with the seed, the first drawn first
+    hardest: tuple[int, ...]  # Rows with the most features changed, in the order of the table among equals
+    open_ends: tuple[int, ...]  # The first rows without a proved answer
+    used: Counter[str]  # Name of a reference -> cases compared with it
+    strategies: tuple[str, ...] = ()  # The searches that were used
 
     @classmethod
     def of(cls, tables: Iterable[pd.DataFrame], random_state: int = 0) -> Survey:

@@ -26,24 +26,13 @@ FAR = 1e-9
 
 @dataclass(frozen=True)
 class Goals:
-    """The references of a run.
-
-    Attributes
-    ----------
-    names : tuple of str
-    frame : (m, columns)
-    flexible_of : (m,) int
-        The reference each is the flexible twin of, -1 for none.
-    assignment : str
-    leaves : bool
-        Whether they are the leaves of a tree, which each case enters with values of its own.
-    """
+    """The references of a run."""
 
     names: tuple[str, ...]
-    frame: pd.DataFrame
-    flexible_of: npt.NDArray[np.int64]
+    frame: pd.DataFrame  # (m, columns)
+    flexible_of: npt.NDArray[np.int64]  # (m,) int: The reference each is the flexible twin of, -1 for none
     assignment: str
-    leaves: bool = False
+    leaves: bool = False  # Whether they are the leaves of a tree, which each case enters with values of its own
 
     def candidates(self, given: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
         """References each case was compared with (n, c), by the one it was given in the end."""
@@ -60,20 +49,10 @@ class Goals:
 
 @dataclass(frozen=True)
 class Claims:
-    """One part: its table, the rows it speaks of, and what they are compared with.
+    """One part: its table, the rows it speaks of, and what they are compared with."""
 
-    Attributes
-    ----------
-    table : (n, ...)
-    frame : (n, columns)
-        The rows of the data.
-    goals : Goals
-    rules : Rules
-    settings : mapping
-    """
-
-    table: pd.DataFrame
-    frame: pd.DataFrame
+    table: pd.DataFrame  # (n, ...)
+    frame: pd.DataFrame  # (n, columns): The rows of the data
     goals: Goals
     rules: StatedRules
     settings: Mapping[str, Any]

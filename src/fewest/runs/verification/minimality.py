@@ -22,22 +22,13 @@ Rows = npt.NDArray[np.int64]
 
 @dataclass(frozen=True)
 class ClaimCubes:
-    """Cases, each with the reference beside it, and the claim that no set cheaper than ``below`` turns it.
-
-    Attributes
-    ----------
-    case, reference : (n, columns)
-    below : (n,) float
-        Infinite where no set at all is said to turn the case.
-    plus : bool
-        Whether the case's values are put onto the reference, instead of the other way round.
-    """
+    """Cases, each with the reference beside it, and the claim that no set cheaper than ``below`` turns it."""
 
     rules: StatedRules
-    case: pd.DataFrame
+    case: pd.DataFrame  # case, reference: (n, columns)
     reference: pd.DataFrame
-    below: Floats
-    plus: bool
+    below: Floats  # (n,) float: Infinite where no set at all is said to turn the case
+    plus: bool  # Whether the case's values are put onto the reference, instead of the other way round
 
     def take(self, rows: Rows) -> ClaimCubes:
         """Some of them."""
@@ -54,21 +45,13 @@ class ClaimCubes:
 
 @dataclass(frozen=True)
 class ClaimUnits:
-    """What can move in each case, as units.
+    """What can move in each case, as units."""
 
-    Attributes
-    ----------
-    members : (u, p) bool
-    differs, permitted : (n, p) bool
-    movable : (n, u) bool
-    cost : (n, u) float
-    """
-
-    members: Bools
-    differs: Bools
+    members: Bools  # (u, p) bool
+    differs: Bools  # differs, permitted: (n, p) bool
     permitted: Bools
-    movable: Bools
-    cost: Floats
+    movable: Bools  # (n, u) bool
+    cost: Floats  # (n, u) float
 
     @classmethod
     def of(cls, cubes: ClaimCubes) -> ClaimUnits:

@@ -18,19 +18,11 @@ Floats = npt.NDArray[np.float64]
 
 @dataclass(frozen=True)
 class StatedRules:
-    """Constraints and weights of a run.
-
-    Attributes
-    ----------
-    schema : Schema
-    items : sequence of mappings
-        Constraints as the manifest holds them.
-    weights : (p,) float
-    """
+    """Constraints and weights of a run."""
 
     schema: Schema
-    items: Sequence[Mapping[str, Any]]
-    weights: Floats
+    items: Sequence[Mapping[str, Any]]  # Constraints as the manifest holds them
+    weights: Floats  # (p,) float
 
     @classmethod
     def read(cls, schema: Schema, settings: Mapping[str, Any]) -> StatedRules:
