@@ -19,32 +19,9 @@ MODULES = sorted((SOURCE / "fewest").rglob("*.py"))
 
 MOST_PACKAGES, MOST_MODULES, MOST_LINES = 12, 6, 400
 NOUNS = {
-    "benchmarking", "clustering", "drawing", "encoding", "everything", "reporting", "serving", "training", "wording",
+    "benchmarking", "clustering", "drawing", "embedding", "encoding", "everything", "reporting", "serving", "training",
+    "wording",
 }  # fmt: skip
-
-LEFT_PRIVATE: set[tuple[str, str]] = set()
-LEFT_TWICE: set[str] = {
-    "Field",
-    "Goals",
-    "Limits",
-    "PartWork",
-    "Tally",
-}
-LEFT_PARTICIPLES: set[str] = {
-    "fewest.apps.explorer._explored",
-    "fewest.apps.serving.answering",
-    "fewest.engine.compiled",
-    "fewest.engine.search._ranking",
-    "fewest.engine.search._sorting",
-    "fewest.persistence._moved",
-    "fewest.persistence._reading",
-    "fewest.persistence.installed",
-    "fewest.references.clustering.embedding",
-    "fewest.reporting.rendering",
-}
-LEFT_LONG: set[str] = {
-    "fewest.results.record",
-}
 
 
 def dotted(path: Path, source: Path = SOURCE) -> str:
@@ -121,7 +98,7 @@ def private_imports(path: Path, text: str, source: Path = SOURCE) -> Iterator[st
 
 def test_no_underscored_name_is_imported_from_another_folder() -> None:
     found = {(dotted(path), name) for path in MODULES for name in private_imports(path, path.read_text("utf-8"))}
-    assert sorted(found - LEFT_PRIVATE) == []
+    assert sorted(found) == []
 
 
 @pytest.mark.parametrize(
@@ -151,7 +128,7 @@ def test_no_class_name_is_used_twice() -> None:
         for node in ast.walk(ast.parse(path.read_text("utf-8"))):
             if isinstance(node, ast.ClassDef):
                 places[node.name].append(f"{dotted(path)}:{node.lineno}")
-    assert {name: where for name, where in places.items() if len(where) > 1 and name not in LEFT_TWICE} == {}
+    assert {name: where for name, where in places.items() if len(where) > 1} == {}
 
 
 def is_bare_participle(name: str) -> bool:
@@ -162,7 +139,7 @@ def is_bare_participle(name: str) -> bool:
 
 def test_no_module_is_named_with_a_bare_participle() -> None:
     names = {dotted(path) for path in MODULES if is_bare_participle(dotted(path).rpartition(".")[2])}
-    assert sorted(names - LEFT_PARTICIPLES) == []
+    assert sorted(names) == []
 
 
 @pytest.mark.parametrize("name", ["_moved", "running", "printed"])
@@ -174,4 +151,4 @@ def test_a_bare_participle_is_caught(name: str) -> None:
 
 def test_no_module_is_long() -> None:
     long = {dotted(path): n for path in MODULES if (n := len(path.read_text("utf-8").splitlines())) > MOST_LINES}
-    assert {name: n for name, n in long.items() if name not in LEFT_LONG} == {}
+    assert long == {}

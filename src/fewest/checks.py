@@ -46,7 +46,7 @@ def brute_force(
     case, reference : one-row frames
         In the schema's columns.
     max_vertices : int
-        Give up after so many vertices.
+        Give up after this many vertices.
 
     Examples
     --------

@@ -14,7 +14,7 @@ from slow_cases import mostly_slow
 import fewest as fw
 from fewest import checks
 from fewest.engine.points import ENGINE
-from fewest.engine.search import _blocks, _branch, _branch_costs, _cube, _gaussians, _node, _ranking, additive, credible
+from fewest.engine.search import _blocks, _branch, _branch_costs, _cube, _gaussians, _node, _ranks, additive, credible
 from fewest.errors import VerificationError
 
 KINDS = {
@@ -99,7 +99,7 @@ def slow(monkeypatch: pytest.MonkeyPatch, cases: Any) -> None:
     """The compiled search of additive models as plain Python, so that parts of it can be exchanged."""
     for _, case in cases("linear", 3):  # what stays compiled must be compiled before its parts are exchanged
         case.explainer(None).explain(case.X)
-    for module in (_gaussians, _ranking, _node, _branch, _branch_costs, _cube, _blocks, additive, credible):
+    for module in (_gaussians, _ranks, _node, _branch, _branch_costs, _cube, _blocks, additive, credible):
         for name, thing in list(vars(module).items()):
             if hasattr(thing, "py_func"):
                 monkeypatch.setattr(module, name, thing.py_func)

@@ -25,46 +25,6 @@ WORDS = {
 }
 PATTERNS = {word: re.compile(rf"(?<![a-z])(?:{word})", re.IGNORECASE) for word in WORDS}
 
-# Places in the source that are known to have one: nothing may be added.
-LEFT: set[str] = {
-    "fewest/apps/cli/_datasets.py",
-    "fewest/apps/cli/_demo.py",
-    "fewest/apps/cli/_files.py",
-    "fewest/apps/cli/_references_work.py",
-    "fewest/apps/cli/_report.py",
-    "fewest/apps/cli/_train_allopt.py",
-    "fewest/checks.py",
-    "fewest/credibility/points.py",
-    "fewest/engine/model_reading.py",
-    "fewest/engine/points.py",
-    "fewest/engine/search/_blocks.py",
-    "fewest/engine/search/_gaussians.py",
-    "fewest/engine/search/_subsets.py",
-    "fewest/engine/search/additive.py",
-    "fewest/engine/search/credible.py",
-    "fewest/engine/search/ensemble.py",
-    "fewest/engine/search/network.py",
-    "fewest/engine/structure/question.py",
-    "fewest/experiments/paper/counterfactuals.py",
-    "fewest/experiments/paper/runner.py",
-    "fewest/models/rashomon/_praxis.py",
-    "fewest/references/base.py",
-    "fewest/references/clustering/space.py",
-    "fewest/references/own_points.py",
-    "fewest/references/signatures.py",
-    "fewest/reporting/_tree_layout.py",
-    "fewest/results/notebook.py",
-    "fewest/runs/batches.py",
-    "fewest/runs/run_files.py",
-    "fewest/runs/spark.py",
-    "fewest/runs/verification/claims.py",
-    "fewest/runs/verification/leaf_entry.py",
-    "fewest/runs/verification/minimality.py",
-    "fewest/runs/verification/model_scores.py",
-    "fewest/runs/verification/verifier.py",
-    "fewest/tables/one_hot.py",
-}
-
 
 def places(text: str) -> list[tuple[int, str]]:
     """Lines that hold one of the words, with what was found and what to write."""
@@ -88,9 +48,8 @@ def test_pages_are_written_in_plain_words(page: Path) -> None:
 
 def test_the_source_is_written_in_plain_words() -> None:
     found = {
-        f"{name}:{line}: {what}"
+        f"{path.relative_to(ROOT)}:{line}: {what}"
         for path in sources()
-        if (name := str(path.relative_to(ROOT / "src"))) not in LEFT
         for line, what in places(path.read_text("utf-8"))
     }
     assert sorted(found) == []

@@ -311,5 +311,5 @@ def test_rows_and_names_outside_the_folder_are_refused(held: Path) -> None:
         with pytest.raises(IndexError):
             run.explanation(row)
     for name in ("../references.json", "/etc/passwd", "", ".."):
-        with pytest.raises(DataError, match="no name of a file"):
+        with pytest.raises(DataError, match="not the name of a file"):
             run.file(name)

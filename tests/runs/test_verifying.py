@@ -301,7 +301,7 @@ LIES: dict[str, tuple[Callable[[Rows], None], str]] = {
     "a distance": (add("l_inf", 1e-6), "its l_inf"),
     "a hash": (add("hash", 1), "hash differs"),
     "not proved": (set_to(proved=False), "not proved"),
-    "a status nobody knows": (set_to(status="FINE"), "no known word"),
+    "a status nobody knows": (set_to(status="FINE"), "not a known word"),
     "a feature nobody knows": (set_to(features=["luck"]), "names no features"),
     "a reference nobody knows": (set_to(reference="nobody"), "not one of the run"),
     "no reference": (set_to(reference=None), "or lacks it"),

@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from fewest.engine.compiled import entry
+from fewest.engine.numba_cache import entry
 
 
 @entry

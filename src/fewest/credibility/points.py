@@ -127,7 +127,7 @@ def _fit_part(column: pd.Series[Any], feature: Feature, number: int) -> Part:
 
 
 def _numbers(column: pd.Series[Any], feature: Feature) -> Floats:
-    """A column that is no category as floats; text in a group of columns does not count."""
+    """A column that is not a category as floats; text in a group of columns does not count."""
     if feature.kind == "group" and not pd.api.types.is_numeric_dtype(column.dtype):
         return np.asarray(pd.to_numeric(column, errors="coerce").to_numpy(dtype=float, na_value=np.nan))
     return as_numbers(column, feature)

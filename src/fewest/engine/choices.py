@@ -50,7 +50,7 @@ class Choices:
             )
 
 
-class PartWork(NamedTuple):
+class TableWork(NamedTuple):
     """How the parts of a table are answered."""
 
     answer: Callable[[pd.DataFrame], Answers]  # A part of the table -> its verified answers

@@ -9,7 +9,7 @@ from typing import Protocol
 
 import pandas as pd
 
-from fewest.engine.choices import Choices, PartWork
+from fewest.engine.choices import Choices, TableWork
 from fewest.engine.cubes import Engine
 from fewest.engine.leaves import LeafGoals
 from fewest.engine.model_reading import ModelReader
@@ -31,7 +31,7 @@ class Goals(Protocol):
     def reach(self) -> Reach | None:
         """How goals that are boxes are entered, where they are."""
 
-    def prepare(self, frame: pd.DataFrame, deadline: float, alternatives: int) -> PartWork:
+    def prepare(self, frame: pd.DataFrame, deadline: float, alternatives: int) -> TableWork:
         """How parts of this table are answered; `DoubtError` where what was read of the model does not hold."""
 
 

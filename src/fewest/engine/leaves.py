@@ -11,7 +11,7 @@ import pandas as pd
 
 from fewest.credibility import Credibility
 from fewest.credibility.leaf_support import LeafDensity
-from fewest.engine.choices import CODE, Choices, PartWork, floored, show_plain, without_floor
+from fewest.engine.choices import CODE, Choices, TableWork, floored, show_plain, without_floor
 from fewest.engine.model_reading import SAMPLE
 from fewest.errors import ModelError, UsageError
 from fewest.models.trees import Reach
@@ -44,12 +44,12 @@ class LeafGoals:
             )
         return np.asarray(density.of_node[self.reach.leaf] >= credibility.floor)
 
-    def prepare(self, frame: pd.DataFrame, deadline: float, alternatives: int) -> PartWork:
+    def prepare(self, frame: pd.DataFrame, deadline: float, alternatives: int) -> TableWork:
         """How parts of this table are answered."""
         chosen = self._chosen
         chosen.decision.check(frame.iloc[:SAMPLE])
         task = LeafTask(chosen, self.reach, deadline, alternatives, chosen.credibility, self._offered)
-        return PartWork(partial(answer, task), len(chosen.references.schema), ("none", "all leaves of the tree"))
+        return TableWork(partial(answer, task), len(chosen.references.schema), ("none", "all leaves of the tree"))
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,7 @@ from fewest.tables.schema import Schema
 
 SAMPLE = 48  # cases that are mixed with references to try what was read
 PATTERNS = 256  # combinations of missing values that are tried, about
-MANY = 2_000  # parts of at least so many cases are tried by a sample of their own, encoded cells included
+MANY = 2_000  # parts of at least this many cases are tried by a sample of their own, encoded cells included
 OTHER_COLUMNS = "the encoded columns do not belong to single features as declared"
 OTHER_DECISIONS = "what was read of the model does not reproduce its decisions"
 
@@ -95,7 +95,7 @@ class ModelReading:
             raise DoubtError(OTHER_DECISIONS)
 
     def drawn(self, cubes: int) -> int:
-        """How many vertices of so many cubes are drawn to compare what was read with the model."""
+        """How many vertices of a number of cubes are drawn to compare what was read with the model."""
         return min(1 + cubes // 128, SAMPLE) if self.known() else 0
 
     def check_part(self, schema: Schema, cases: pd.DataFrame, goals: pd.DataFrame, absent: Bools) -> None:

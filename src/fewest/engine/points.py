@@ -12,7 +12,7 @@ import pandas as pd
 
 from fewest.credibility.mixture import GaussianDensity
 from fewest.decision import Verdicts
-from fewest.engine.choices import CODE, Choices, PartWork, floored, show_plain, without_floor
+from fewest.engine.choices import CODE, Choices, TableWork, floored, show_plain, without_floor
 from fewest.engine.cubes import Attempt, CasePairs, Engine, Task, credible_floor, set_up_cubes
 from fewest.engine.model_reading import ModelReader, ModelReading
 from fewest.engine.move_groups import MoveGroups
@@ -26,7 +26,7 @@ from fewest.results.explanation import Status
 from fewest.tables.arrays import Bools, Floats, Ints, Ints32
 from fewest.tables.closeness import Distances
 
-REJECTIONS = 12  # after so many sets that the model does not confirm, the model's own scores are searched instead
+REJECTIONS = 12  # after this many sets that the model does not confirm, the model's own scores are searched instead
 OWN_ROUNDS = 64
 
 
@@ -49,7 +49,7 @@ class PointGoals:
             self._chosen.credibility,
         )  # fmt: skip
 
-    def prepare(self, frame: pd.DataFrame, deadline: float, alternatives: int) -> PartWork:
+    def prepare(self, frame: pd.DataFrame, deadline: float, alternatives: int) -> TableWork:
         """How parts of this table are answered."""
         task, references = self.task(frame, deadline, alternatives), self._chosen.references
         structure = task.inside.structure
@@ -57,7 +57,7 @@ class PointGoals:
         notes = (structure.reason,) if isinstance(structure, Opaque) else ()
         # References that are compared are searched together, so a case takes as many cells as there are of them.
         together = len(references) if references.assignment == "sparsest" else 1
-        return PartWork(partial(answer, task), together * max(len(task.schema), task.inside.width), strategies, notes)
+        return TableWork(partial(answer, task), together * max(len(task.schema), task.inside.width), strategies, notes)
 
 
 def _strategy(task: Task) -> str:

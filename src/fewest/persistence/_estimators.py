@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from fewest.persistence._array_parts import tree_from_members, tree_members
-from fewest.persistence._reading import needs_a_yes, refused, unpack
+from fewest.persistence._readers import needs_a_yes, refused, unpack
 from fewest.persistence._settings import labels_from_json, labels_to_json, same_schema
 from fewest.persistence._skops import ON_THE_LIST, audited, dump_skops, load_skops
 from fewest.persistence._sound import parts_of

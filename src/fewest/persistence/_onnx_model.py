@@ -16,7 +16,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from fewest.errors import DataError
-from fewest.persistence._reading import library, refused, refusing
+from fewest.persistence._readers import library, refused, refusing
 
 # onnx's numbers of types -> numpy's.
 DTYPES = {1: np.float32, 6: np.int32, 7: np.int64, 8: np.str_, 9: np.bool_, 11: np.float64}

@@ -11,7 +11,7 @@ import pandas as pd
 
 from fewest.constraints import KINDS, Constraints
 from fewest.errors import UsageError
-from fewest.persistence._reading import refused
+from fewest.persistence._readers import refused
 from fewest.tables.saved_schema import plain, schema_from_json, schema_to_json
 from fewest.tables.schema import Schema
 

@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 
 from fewest.errors import ModelError
-from fewest.persistence._moved import home_of
-from fewest.persistence._reading import as_json, first_line, library, parse, read_array, refused, refusing, unpack
+from fewest.persistence._aliases import home_of
+from fewest.persistence._readers import as_json, first_line, library, parse, read_array, refused, refusing, unpack
 from fewest.persistence._sound import check_sound, flaw_of_sklearn, parts_of
 from fewest.persistence._types import BUILT_BY, is_listed, trusted
 from fewest.persistence._xgboost_json import check_xgboost, parse_ubjson, rewritten

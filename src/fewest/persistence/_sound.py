@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from fewest.persistence._reading import refused, refusing
+from fewest.persistence._readers import refused, refusing
 
 Anything = npt.NDArray[Any]
 Bools = npt.NDArray[np.bool_]

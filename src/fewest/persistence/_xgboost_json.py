@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from fewest.persistence._reading import JSON_DEPTH, as_json, library, refused, refusing
+from fewest.persistence._readers import JSON_DEPTH, as_json, library, refused, refusing
 from fewest.persistence._sound import flaw_of_tree, is_cut
 
 # Marker -> numpy's name of the number. All are big-endian.

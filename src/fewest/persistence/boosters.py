@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from fewest.persistence._reading import library, parse, refused, refusing
+from fewest.persistence._readers import library, parse, refused, refusing
 from fewest.persistence._sound import flaw_of_tree, is_cut
 
 INSTALL = 'pip install "fewest[boosters]"'

@@ -23,9 +23,9 @@ from fewest.persistence._array_parts import (
     references_members,
 )
 from fewest.persistence._estimators import model_from_members, model_members
-from fewest.persistence._reading import as_json, pack, parse, read_bytes, refused, refusing, unpack
+from fewest.persistence._readers import as_json, pack, parse, read_bytes, refused, refusing, unpack
 from fewest.persistence._settings import constraints_from_json, constraints_to_json
-from fewest.persistence.installed import versions
+from fewest.persistence.versions import versions
 from fewest.tables.files import write_bytes
 from fewest.tables.saved_schema import plain
 

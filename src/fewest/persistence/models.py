@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from fewest.errors import ModelError
-from fewest.persistence._reading import SAVE_AGAIN, first_line, parse, read_bytes, refusing
+from fewest.persistence._readers import SAVE_AGAIN, first_line, parse, read_bytes, refusing
 from fewest.persistence._skops import load_skops
 from fewest.persistence._xgboost_json import is_ubjson, parse_ubjson
 

@@ -153,7 +153,7 @@ class References:
 
     @property
     def plain_numbers(self) -> list[int]:
-        """Numbers of the references that are no flexible twins: the first ones."""
+        """Numbers of the references that are not flexible ones: the first ones."""
         return [k for k in range(len(self)) if not self.flexible_of or self.flexible_of[k] < 0]
 
     def _twins(self) -> npt.NDArray[np.int32]:

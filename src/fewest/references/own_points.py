@@ -43,7 +43,7 @@ def supplied(
     X : table, optional
         Training rows to read the schema from.
     names : sequence of str, optional
-        Default: the table's ``name`` column if it is no feature, otherwise r1, r2, ...
+        Default: the table's ``name`` column if it is not a feature, otherwise r1, r2, ...
     on_positive : str
         As in `single`.
     assignment : str, optional

@@ -39,7 +39,7 @@ class Signature:
     fingerprint : str
         SHA-256 of the reference's name and values and of what its features are.
     values : mapping
-        The values that were signed, so that it can be told which have changed.
+        The values that were signed, so that one can see which have changed.
 
     Examples
     --------

@@ -16,7 +16,7 @@ from fewest.references import References
 from fewest.references.file import Saved
 from fewest.reporting._codes import Codes
 from fewest.reporting._reasons import AT_MOST, Reason, Reasons, reasons
-from fewest.reporting.rendering import render
+from fewest.reporting.page_templates import render
 from fewest.results.explanation import Change, Explanation, Status
 from fewest.tables.schema import Schema
 from fewest.tables.values import Cells

@@ -88,7 +88,7 @@ def _em(char: str) -> float:
 
 
 def clip(text: str, room: float) -> str:
-    """The text, or as much of its beginning as fits into so many ems."""
+    """The text, or as much of its beginning as fits into this many ems."""
     if width(text) <= room:
         return text
     end = len(text)

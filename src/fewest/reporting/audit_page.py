@@ -10,7 +10,7 @@ import pandas as pd
 
 from fewest.references.audit import Audit
 from fewest.references.spread import FEW
-from fewest.reporting.rendering import render
+from fewest.reporting.page_templates import render
 from fewest.results.drawing import counted
 from fewest.tables.wording import cell, clip
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from markupsafe import Markup
 
-from fewest.reporting.rendering import render
+from fewest.reporting.page_templates import render
 from fewest.reporting.views import CaseView, PopulationView, ReferenceView
 from fewest.results.drawing import STYLE, bar_chart, percent, scatter
 from fewest.results.explanation import STATUSES, Status
@@ -44,7 +44,7 @@ NOT_SAID = (
 
 
 @dataclass(frozen=True)
-class Limits:
+class PageLimits:
     """How much of wide tables and long texts is shown, so that the page stays small."""
 
     text: int
@@ -56,9 +56,9 @@ class Limits:
 
 
 LIMITS = (
-    Limits(text=200, sentence=2000, features=120, unchanged=60, references=6, points=200),
-    Limits(text=60, sentence=500, features=40, unchanged=10, references=3, points=100),
-    Limits(text=24, sentence=200, features=15, unchanged=2, references=1, points=50),
+    PageLimits(text=200, sentence=2000, features=120, unchanged=60, references=6, points=200),
+    PageLimits(text=60, sentence=500, features=40, unchanged=10, references=3, points=100),
+    PageLimits(text=24, sentence=200, features=15, unchanged=2, references=1, points=50),
 )
 
 
@@ -105,7 +105,7 @@ def html(
     return page
 
 
-def _render(view: PopulationView, title: str, limits: Limits) -> str:
+def _render(view: PopulationView, title: str, limits: PageLimits) -> str:
     style = render("style.css.j2").rstrip() + "\n" + STYLE
     about, origin = view.population.about, view.population.origin
     return render(
@@ -137,7 +137,7 @@ def _render(view: PopulationView, title: str, limits: Limits) -> str:
     )  # fmt: skip
 
 
-def _charts(view: PopulationView, limits: Limits) -> list[Markup]:
+def _charts(view: PopulationView, limits: PageLimits) -> list[Markup]:
     often = view.feature_bars()
     bars = tuple(replace(bar, name=clip(bar.name, limits.text)) for bar in often.bars[: limits.features])
     drawn = f" ({limits.points} explained cases drawn, seed {view.random_state})"
@@ -170,14 +170,14 @@ def _promises(view: PopulationView) -> list[str]:
     return out
 
 
-def _groups(view: PopulationView, limits: Limits) -> list[dict[str, Any]]:
+def _groups(view: PopulationView, limits: PageLimits) -> list[dict[str, Any]]:
     """Protected features, group by group."""
     names = [name for name, is_protected in view.protected.items() if is_protected][:GROUPED]
     tables = [(view.titles[name], view.groups(name)) for name in names]
     return [{"name": clip(title, limits.text), "lines": lines} for title, lines in tables if lines]
 
 
-def _references(view: PopulationView, limits: Limits) -> dict[str, Any]:
+def _references(view: PopulationView, limits: PageLimits) -> dict[str, Any]:
     views = view.references()
     shown, count = views[: limits.references], len(views[0].rows)
     return {
@@ -204,7 +204,7 @@ def _reference(view: ReferenceView, text: int) -> Mapping[str, str]:
     }
 
 
-def _example(view: CaseView, chosen: str, limits: Limits) -> dict[str, Any]:
+def _example(view: CaseView, chosen: str, limits: PageLimits) -> dict[str, Any]:
     """One case of the report."""
     changed = [row for row in view.rows if row.changed][: limits.features]
     same = [row for row in view.rows if not row.changed][: limits.unchanged]
@@ -222,7 +222,7 @@ def _example(view: CaseView, chosen: str, limits: Limits) -> dict[str, Any]:
     }
 
 
-def _open_ends(view: PopulationView, limits: Limits) -> dict[str, Any]:
+def _open_ends(view: PopulationView, limits: PageLimits) -> dict[str, Any]:
     """The first cases without a proved answer, and how many more there are."""
     answers = [view.population.explanation(row) for row in view.survey.open_ends]
     count = view.tally.count(Status.UNREACHABLE, Status.NOT_CREDIBLE, Status.BUDGET)
@@ -232,7 +232,7 @@ def _open_ends(view: PopulationView, limits: Limits) -> dict[str, Any]:
     }
 
 
-def _settings(view: PopulationView, limits: Limits) -> list[tuple[str, str]]:
+def _settings(view: PopulationView, limits: PageLimits) -> list[tuple[str, str]]:
     """The choices the answers were made with, in words."""
     settings, about = view.settings, view.population.about
     rules = ", ".join(_rule(item) for item in settings["constraints"])

@@ -92,7 +92,7 @@ class Overview:
 
     title: str
     counts: Mapping[str, int]  # How cases ended, in words -> how many
-    sizes: Mapping[int, int]  # Number of features -> how many cases need so many
+    sizes: Mapping[int, int]  # Number of features -> how many cases need that many
     first: Sequence[tuple[str, str]]  # Label and sentence of the first cases
     figures: Sequence[tuple[str, str]]  # Name and text of each figure
 

@@ -127,7 +127,7 @@ def _headed(batches: Iterator[Any], explainer: Explainer) -> tuple[pd.DataFrame,
 
 
 def chunks(batches: Iterable[Any], rows: int) -> Iterator[list[Any]]:
-    """The rows of the batches in lists of pieces that hold so many together; the last list may hold fewer.
+    """The rows of the batches in lists of pieces that together hold this many; the last list may hold fewer.
 
     Examples
     --------

@@ -96,7 +96,9 @@ class RunFiles:
     def file(self, name: str) -> Path:
         """A file of the folder; a name that leads out of it is refused."""
         if Path(name).name != name or name in ("", ".", ".."):
-            raise DataError(f"{name!r} in {MANIFEST} is no name of a file", do="restore the folder, or explain again")
+            raise DataError(
+                f"{name!r} in {MANIFEST} is not the name of a file", do="restore the folder, or explain again"
+            )
         return self.path / name
 
     def case(self, row: int) -> dict[str, Any] | None:

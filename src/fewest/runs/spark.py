@@ -98,7 +98,7 @@ def explain(
 
 
 def _check_table(df: Any, head: Any) -> None:
-    """Refuse what is no DataFrame of a classic Spark session."""
+    """Refuse what is not a DataFrame of a classic Spark session."""
     home = type(df).__module__
     if not (home.startswith("pyspark.") and hasattr(df, "mapInArrow")):
         raise UsageError(

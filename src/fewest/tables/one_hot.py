@@ -38,7 +38,7 @@ def find_one_hot(frame: pd.DataFrame) -> dict[str, tuple[str, ...]]:
     """Columns of 0 and 1 with the same beginning of which every row has exactly one set, or at most one.
 
     At most one is what remains of a feature whose first level was dropped. Whatever could be chance is left out: in a
-    short table, or where nearly all rows have the same level, such columns are not told from others.
+    short table, or where nearly all rows have the same level, such columns are not distinguished from others.
     """
     cells = {str(name): _binary(frame[name]) for name in frame.columns}
     sharing: dict[str, list[str]] = defaultdict(list)

@@ -41,7 +41,7 @@ def test_a_file_that_cannot_be_used_says_why(tmp_path: Path, capsys: pytest.Capt
 
 
 def test_a_folder_that_is_not_there_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match="is no folder"):
+    with pytest.raises(DataError, match="is not a folder"):
         ask("--data-dir", str(tmp_path / "elsewhere"))
 
 

@@ -73,7 +73,7 @@ def test_the_seed_changes_the_examples_and_nothing_else(run: Path, tmp_path: Pat
 def test_places_and_folders_that_cannot_be_are_named(run: Path, tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="HTML page"):
         ask(run, "-o", tmp_path / "page.pdf")
-    with pytest.raises(UsageError, match="no place for a file"):
+    with pytest.raises(UsageError, match="a file cannot be written here"):
         ask(run, "-o", tmp_path / "nowhere" / "page.html")
     with pytest.raises(DataError, match="not a run folder"):
         ask(tmp_path, "-o", tmp_path / "page.html")

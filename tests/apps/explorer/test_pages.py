@@ -22,7 +22,7 @@ from explorer_runs import PAYLOADS, Subject, people, problems_of
 
 import fewest as fw
 from fewest.apps.explorer import Live, create_app
-from fewest.apps.explorer._explored import static_files
+from fewest.apps.explorer._pages_of_run import static_files
 from fewest.errors import DataError, UsageError
 from fewest.runs import Run, explain_files
 

@@ -18,9 +18,9 @@ pytest.importorskip("pyarrow", reason='pip install "fewest[runs]"')
 from explorer_runs import doctor
 
 from fewest.apps.explorer import Live, _live
-from fewest.apps.explorer._explored import Explored, Site
 from fewest.apps.explorer._forms import fields, read_form
 from fewest.apps.explorer._history import add, changes, edited, find, versions
+from fewest.apps.explorer._pages_of_run import Explored, Site
 from fewest.errors import DataError, UsageError
 from fewest.references.file import read_saved
 from fewest.runs import Run

@@ -12,7 +12,7 @@ import fewest as fw
 from fewest.apps.serving.refusals import RefusedError
 
 pytest.importorskip("pydantic", reason='the service needs pip install "fewest[serve]"')
-from fewest.apps.serving.answering import made_up, takes_missing
+from fewest.apps.serving.answers import made_up, takes_missing
 from fewest.apps.serving.instances import BodyReader, parse
 
 LIMITS: dict[str, Any] = {"max_instances": 3, "max_alternatives": 5, "time_limit": 2.0}

@@ -16,7 +16,7 @@ import fewest as fw
 from fewest.errors import DataError, FewestWarning, UsageError
 from fewest.models.estimators import LabelsError
 from fewest.models.training import AllOptClassifier, AllOptSearchCV, Architecture, Optimizer
-from fewest.models.training._path import C1Path, Stop, Tally, mark_stops, point
+from fewest.models.training._path import C1Path, Stop, StopTally, mark_stops, point
 from fewest.models.training._session import Session
 
 pytest.importorskip("torch")
@@ -109,7 +109,7 @@ def test_stops_that_another_matches_and_beats_are_not_on_the_front() -> None:
 
 
 def test_folds_are_put_together_by_their_counts() -> None:
-    folds = [Tally(10, 9, 0.9, 4, 2, 6, 0), Tally(30, 15, 0.7, 8, 8, 8, 8)]
+    folds = [StopTally(10, 9, 0.9, 4, 2, 6, 0), StopTally(30, 15, 0.7, 8, 8, 8, 8)]
     told = point(Stop(1.0, 2.0), folds)
     assert told == {"c1": 1.0, "c2": 2.0, "accuracy": 0.6, "roc_auc": pytest.approx(0.8), "mean_sev": 1.4,
                     "share_one": 0.8, "positives": 12, "unreachable": 2}  # fmt: skip

@@ -31,7 +31,7 @@ def list_datasets(
     from fewest.errors import DataError
 
     if data_dir is not None and not data_dir.is_dir():
-        raise DataError(f"--data-dir {data_dir} is no folder", do="name the folder with the data")
+        raise DataError(f"--data-dir {data_dir} is not a folder", do="name the folder with the data")
     listed = catalogue(data_dir)
     if as_json:
         typer.echo(json.dumps([asdict(one) for one in listed], indent=1))

@@ -26,7 +26,7 @@ from fewest.runs.views import Filter, PopulationView, open_run
 from fewest.runs.views import report as page
 from fewest.tables.schema import Schema
 
-TITLE = "Whom does the model refuse, and what would have turned it? German Credit"
+TITLE = "Who does the model refuse, and what would have changed it? German Credit"
 DATA, MODEL, REPORT, TABLE = "cases.csv", "model.skops", "report.html", "explanations.csv"
 ALTERNATIVES = 4
 

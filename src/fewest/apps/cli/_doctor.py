@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from fewest.persistence.installed import versions
+from fewest.persistence.versions import versions
 
 CORE = ("numpy", "scipy", "pandas", "scikit-learn", "numba", "narwhals", "typer", "rich", "jinja2")
 OPTIONAL = ("lightgbm", "xgboost", "catboost", "interpret-core", "torch", "polars", "pyarrow", "skops", "matplotlib")

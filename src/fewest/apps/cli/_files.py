@@ -50,7 +50,7 @@ def check_result_path(path: Path | None) -> None:
     if path.suffix.lower() not in RESULTS:
         raise UsageError(f"--out {path.name}: the kind of file is not known", do="let it end in .json, .csv or .html")
     if path.is_dir() or not path.absolute().parent.is_dir():
-        raise UsageError(f"--out {path}: this is no place for a file", do="name a file in a folder that exists")
+        raise UsageError(f"--out {path}: a file cannot be written here", do="name a file in a folder that exists")
 
 
 def write_result(explanations: Explanations, path: Path, title: str, verb: str) -> None:

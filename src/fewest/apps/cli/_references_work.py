@@ -51,7 +51,7 @@ def check_place(path: Path, ending: str, option: str) -> None:
     if path.suffix.lower() != ending:
         raise UsageError(f"{option} {path.name}: this is not a {ending} file", do=f"let it end in {ending}")
     if path.is_dir() or not path.absolute().parent.is_dir():
-        raise UsageError(f"{option} {path}: this is no place for a file", do="name a file in a folder that exists")
+        raise UsageError(f"{option} {path}: a file cannot be written here", do="name a file in a folder that exists")
 
 
 def _source(request: BuildRequest) -> Source:

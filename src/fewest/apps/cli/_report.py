@@ -35,7 +35,7 @@ def write_report(run: Path, out: Path, title: str | None = None, random_state: i
     if out.suffix.lower() not in PAGES:
         raise UsageError(f"--out {out.name}: a report is an HTML page", do="let it end in .html")
     if out.is_dir() or not out.absolute().parent.is_dir():
-        raise UsageError(f"--out {out}: this is no place for a file", do="name a file in a folder that exists")
+        raise UsageError(f"--out {out}: a file cannot be written here", do="name a file in a folder that exists")
     view = open_run(run, random_state)
     save(out, page(view, title))
     if as_json:

@@ -34,7 +34,7 @@ def run(request: AllOptRequest) -> int:
     plain = _estimator(request, _own(column, labels)[np.flatnonzero(labels.y)[0]])
     model = _learner(request, plain).fit(X_train, y_train)
     with warnings.catch_warnings():
-        # What is wrong with the model before is no news of the one that was asked for.
+        # What is wrong with the model before does not concern the one that was asked for.
         warnings.simplefilter("ignore", FewestWarning)
         before = plain.set_params(c1=0.0, c2=0.0, epochs=0, verbose=False).fit(X_train, y_train)
     figures = compare(before, model, X_test, y_test, X_train=X_train, y_train=y_train)

@@ -15,9 +15,9 @@ from starlette.responses import HTMLResponse, PlainTextResponse, RedirectRespons
 from starlette.routing import Route
 
 from fewest.apps.explorer import _compare, _decision, _population, _tree
-from fewest.apps.explorer._explored import Explored, Site, protect, static_files
 from fewest.apps.explorer._forms import NotThereError, fields, is_row, read_form
 from fewest.apps.explorer._live import Live
+from fewest.apps.explorer._pages_of_run import Explored, Site, protect, static_files
 from fewest.apps.explorer._references import reference_routes
 from fewest.errors import FewestError
 from fewest.runs.run import Run

@@ -48,7 +48,7 @@ def is_row(text: str) -> bool:
 
 
 @dataclass(frozen=True)
-class Field:
+class FormField:
     """One field of a form: ``f`` and the feature's number, so that no feature's name becomes a parameter.
 
     ``kind`` is ``number``, ``choice`` (``value`` is the number of the option) or ``fixed`` (shown, not to be changed);
@@ -66,7 +66,7 @@ class Field:
 
 def fields(
     schema: Schema, values: Mapping[str, Any], typed: Mapping[str, str] | None = None, *, anywhere: bool = False
-) -> list[Field]:
+) -> list[FormField]:
     """A field for every feature, with the values given or typed; ``anywhere`` lets numbers leave the range seen."""
     features = [_anywhere(feature) if anywhere else feature for feature in schema.features]
     return [
@@ -98,10 +98,10 @@ def _anywhere(feature: Feature) -> Feature:
     return replace(feature, minimum=-math.inf, maximum=math.inf)
 
 
-def _field(name: str, feature: Feature, values: Mapping[str, Any], typed: Mapping[str, str]) -> Field:
+def _field(name: str, feature: Feature, values: Mapping[str, Any], typed: Mapping[str, str]) -> FormField:
     value = value_of(feature, values)
     if not _is_open(feature):
-        return Field(name, feature.title, "fixed", str(value))
+        return FormField(name, feature.title, "fixed", str(value))
     error = ""
     if name in typed:
         try:
@@ -110,11 +110,11 @@ def _field(name: str, feature: Feature, values: Mapping[str, Any], typed: Mappin
             error = str(problem)
     if feature.is_numeric:
         text = typed.get(name, "" if value is None else f"{value:g}" if isinstance(value, float) else str(value))
-        return Field(name, feature.heading, "number", text[:LONGEST], error=error)
+        return FormField(name, feature.heading, "number", text[:LONGEST], error=error)
     known = _levels(feature)
     present = str(known.index(value)) if value in known else ""
     options = tuple(_word(level) for level in known)
-    return Field(name, feature.title, "choice", typed.get(name, present), options, error=error)
+    return FormField(name, feature.title, "choice", typed.get(name, present), options, error=error)
 
 
 def _read(feature: Feature, values: Mapping[str, Any], text: str) -> dict[str, Any]:

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlencode
 
-from fewest.apps.explorer._explored import Explored
 from fewest.apps.explorer._forms import is_row
+from fewest.apps.explorer._pages_of_run import Explored
 from fewest.errors import DataError
 from fewest.reporting.views import SORTS, CaseLine, Filter, PopulationView
 from fewest.results import drawing

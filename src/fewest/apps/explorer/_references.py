@@ -14,10 +14,10 @@ from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 
 from fewest.apps.explorer import _history as history
-from fewest.apps.explorer._explored import Explored
 from fewest.apps.explorer._forms import NotThereError, fields, read_body, read_form
 from fewest.apps.explorer._history import Version
 from fewest.apps.explorer._live import Effect, Live
+from fewest.apps.explorer._pages_of_run import Explored
 from fewest.errors import DataError, FewestError, UsageError
 from fewest.references.audit import audit
 from fewest.references.file import Saved

@@ -58,7 +58,7 @@ def private_output() -> IO[bytes]:
 
 def load(settings: dict[str, Any]) -> Any:
     """What answers: the model of a file, tried out."""
-    from fewest.apps.serving.answering import Answerer
+    from fewest.apps.serving.answers import Answerer
 
     memory = float(settings["memory"])
     limit_memory(memory + LIBRARIES, for_good=False)

@@ -9,7 +9,7 @@ import math
 
 import numpy as np
 
-from fewest.engine.compiled import entry
+from fewest.engine.numba_cache import entry
 from fewest.engine.search import _work as w
 from fewest.engine.search._branch import load_root
 from fewest.engine.search._cube import (
@@ -27,7 +27,7 @@ from fewest.engine.search._cube import (
 from fewest.engine.search._reduce import score_of, singles
 
 _FREE = 2
-_EASY, _HARD = 1 << 16, 1 << 22  # so many monomials before merging are expanded without truncation, first and last
+_EASY, _HARD = 1 << 16, 1 << 22  # this many monomials before merging are expanded without truncation, first and last
 
 
 @entry

@@ -10,11 +10,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from fewest.engine.compiled import inner
+from fewest.engine.numba_cache import inner
 from fewest.engine.search import _work as w
 from fewest.engine.search._gaussians import carry, dense, hopeless
 from fewest.engine.search._node import descend, gains, nearest, obey, sort_free
-from fewest.engine.search._ranking import offer, outranked, too_far
+from fewest.engine.search._ranks import offer, outranked, too_far
 
 DONE, CAPPED = np.int64(0), np.int64(1)
 

@@ -10,12 +10,12 @@ import math
 
 import numpy as np
 
-from fewest.engine.compiled import inner
+from fewest.engine.numba_cache import inner
 from fewest.engine.search import _work as w
 from fewest.engine.search._branch import CAPPED, DONE
 from fewest.engine.search._gaussians import carry, dense, hopeless
 from fewest.engine.search._node import descend, gains, obey, sort_free
-from fewest.engine.search._ranking import offer, outranked
+from fewest.engine.search._ranks import offer, outranked
 from fewest.engine.search._ties import NOISE, SAME
 
 _PARTS = 10  # the step is the least cost, or a whole part of it down to this one

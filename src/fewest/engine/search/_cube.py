@@ -10,12 +10,12 @@ import math
 
 import numpy as np
 
-from fewest.engine.compiled import inner
+from fewest.engine.numba_cache import inner
 from fewest.engine.search import _work as w
 from fewest.engine.search._branch import CAPPED, DONE, by_size, floor_of, load_root
 from fewest.engine.search._branch_costs import by_cost, step_of
 from fewest.engine.search._gaussians import dense, hopeless, lay_out, sort_pairs
-from fewest.engine.search._ranking import offer, order_of, too_far
+from fewest.engine.search._ranks import offer, order_of, too_far
 from fewest.engine.search._reduce import collect, expand
 
 FOUND, NONE = 0, 1

@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from fewest.engine.compiled import inner
+from fewest.engine.numba_cache import inner
 from fewest.engine.search import _work as w
 from fewest.engine.search._work import WorkCubes
 from fewest.engine.search.floor import Floor, MixtureCubes
@@ -320,7 +320,7 @@ def by_tangents(work, t, c, picks, exactly, enough, room):  # type: ignore[no-un
 
 @inner()
 def hopeless(work, t, picks, exactly, body, room):  # type: ignore[no-untyped-def]
-    """Whether no set of ``picks`` further free units (at most so many unless ``exactly``) can reach the floor."""
+    """Whether no set of ``picks`` further free units (at most this many unless ``exactly``) can reach the floor."""
     table = room.half if exactly else room.less
     level = body.level - room.slack[0]
     spare = math.log(float(body.constant.shape[0]))  # components this much below the floor do not add up to it

@@ -7,7 +7,7 @@ C(picks - 1, d - 1).
 
 from __future__ import annotations
 
-from fewest.engine.compiled import inner
+from fewest.engine.numba_cache import inner
 from fewest.engine.search import _work as w
 
 

@@ -15,7 +15,7 @@ import numpy as np
 from scipy.optimize import Bounds, LinearConstraint, milp
 from scipy.sparse import coo_array
 
-from fewest.engine.compiled import entry
+from fewest.engine.numba_cache import entry
 from fewest.engine.search import _work as w
 from fewest.engine.search._blocks import greedy
 from fewest.engine.search._cube import ALL

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from fewest.engine.compiled import inner
+from fewest.engine.numba_cache import inner
 from fewest.engine.search import _work as w
 from fewest.engine.structure.walk import goes_left
 

@@ -38,7 +38,7 @@ def combinations(m: int, k: int, first: int = 0, last: int | None = None) -> npt
     behind = int(counts[k][m]) - np.arange(first, last, dtype=np.int64)  # rows from this one to the end, itself too
     for position in range(k):
         q = k - position
-        left = np.searchsorted(counts[q], behind)  # fewest trailing elements that still hold so many rows
+        left = np.searchsorted(counts[q], behind)  # fewest trailing elements that still hold this many rows
         table[:, position] = m - left
         behind = counts[q - 1][left - 1] - (counts[q][left] - behind)
     return table

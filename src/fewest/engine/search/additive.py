@@ -10,10 +10,10 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 
-from fewest.engine.compiled import entry
+from fewest.engine.numba_cache import entry
 from fewest.engine.search._blocks import additive_costs, additive_sizes, small_block
 from fewest.engine.search._run import pack, run
-from fewest.engine.search._sorting import solve_block, unit_sums
+from fewest.engine.search._sorted_effects import solve_block, unit_sums
 from fewest.engine.search._work import Work, WorkAnswers, WorkCubes
 from fewest.engine.search.problem import Found, Problem
 from fewest.engine.structure.base import Additive
@@ -60,7 +60,7 @@ def solve(structure: Additive, problem: Problem, n_jobs: int = 1) -> Found:
     problem : Problem
         The hypercubes and what is wanted of them.
     n_jobs : int
-        Cubes are shared out among so many threads; the answer does not depend on it.
+        Cubes are shared out among this many threads; the answer does not depend on it.
     """
     if problem.cost is None and not problem.rules and not problem.rejected and not problem.all_sets:
         return _by_sorting(structure, problem, n_jobs)

@@ -38,7 +38,7 @@ def solve(structure: Additive | Ensemble, problem: Problem, score: Score, n_jobs
     score : callable
         Signed scores of vertices by the structure, for what the search leaves over.
     n_jobs : int
-        Cubes are shared out among so many threads; the answer does not depend on it.
+        Cubes are shared out among this many threads; the answer does not depend on it.
     """
     reading = structure.reading
     floor, bodies = _bounded(problem)

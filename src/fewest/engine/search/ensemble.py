@@ -41,7 +41,7 @@ def solve(
     problem : Problem
         The hypercubes and what is wanted of them.
     n_jobs : int
-        Cubes are shared out among so many threads; the answer does not depend on it.
+        Cubes are shared out among this many threads; the answer does not depend on it.
     small, patience : int
         Leaves per tree up to which the whole polynomial is tried first; nodes before ``program`` is asked.
     program : callable

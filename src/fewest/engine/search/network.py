@@ -29,8 +29,8 @@ Bytes = npt.NDArray[np.int8]
 _SLICE = 2048  # cubes searched together, at most
 _HELD = 2**22  # ... and numbers in their steps, units times neurons
 _DIRECT = 2  # sizes up to which bounds do not pay
-_CAP = 512  # a sub-cube with at most so many sets that pass its linear bound is listed, not split
-_FEW = 200  # ... unless more than so many of them pass the tighter bound, too
+_CAP = 512  # a sub-cube with at most this many sets that pass its linear bound is listed, not split
+_FEW = 200  # ... unless more than this many of them pass the tighter bound, too
 _CHUNK = 512  # nodes of a cube taken at a time
 _LIST = 2**15  # vertices listed before they are scored
 

@@ -53,7 +53,7 @@ class Link:
     label_at: float  # Score at which the model's own label turns
     eps: float  # Rounding unit of the scores the library returns
     plain: bool = False  # Whether score and raw are the same number
-    # lowest, highest: Scores closer than this to the ends of the range cannot be told apart from them
+    # lowest, highest: Scores closer than this to the ends of the range cannot be distinguished from them
     lowest: float = -np.inf
     highest: float = np.inf
     # Largest change of the score for a given change of the raw value, where that is less than slope times it

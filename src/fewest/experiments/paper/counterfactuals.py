@@ -178,7 +178,7 @@ def sparsest(decision: Decision, X: pd.DataFrame, y: Any, few: References) -> Re
 
 
 def _count(rows: int) -> int:
-    """Centres that so many rows carry."""
+    """Centres that this number of rows carries."""
     return max(1, min(MANY, int(rows) // ROWS_PER_CENTRE))
 
 

@@ -12,9 +12,9 @@ import pandas as pd
 from fewest.errors import FewestError
 from fewest.experiments.paper.everything import PICTURES, DrawnFigure, Measured, Plan, Results
 from fewest.experiments.paper.summary import Cell, measured
-from fewest.persistence.installed import versions
+from fewest.persistence.versions import versions
 from fewest.references.signatures import Clock, utc_now
-from fewest.reporting.rendering import render
+from fewest.reporting.page_templates import render
 from fewest.tables.files import write_text
 
 TITLE = "Improving Decision Sparsity: measured again"

@@ -30,7 +30,7 @@ def run(
     datasets : sequence of str
         Some of the table's.
     splits : int or mapping
-        The first so many seeds, of every dataset or of each.
+        The first seeds, this many, of every dataset or of each.
     store : Store
         Every unit is put there as soon as it is finished.
     n_jobs : int

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from fewest.engine.compiled import entry
+from fewest.engine.numba_cache import entry
 from fewest.engine.structure.walk import goes_left
 
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from fewest.engine.compiled import entry, inner
+from fewest.engine.numba_cache import entry, inner
 
 ERRORS, LEAVES, SPLIT, LEFT, RIGHT = range(5)
 

@@ -38,7 +38,7 @@ def grow(
         "lambda_reg": price / (len(bits) * times),
         "depth_budget": max_depth,
         "key_mode": "exact",
-        # With so much lookahead its estimate of a subtree is the exact optimum.
+        # With this much lookahead its estimate of a subtree is the exact optimum.
         "lookahead_k": max_depth - 1,
         "majority_leaf_only": True,
     }
@@ -89,7 +89,7 @@ def load_core() -> Any:
 
 
 def limit_memory(gigabytes: float) -> None:
-    """Let allocations beyond so much fail; where the system cannot, this does nothing."""
+    """Let allocations beyond this fail; where the system cannot, this does nothing."""
     try:
         import resource
     except ImportError:

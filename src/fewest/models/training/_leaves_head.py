@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import torch
 
-from fewest.engine.compiled import entry, inner
+from fewest.engine.numba_cache import entry, inner
 from fewest.engine.structure.base import Ensemble, Opaque
 from fewest.engine.structure.question import Question
 from fewest.engine.structure.read import find

@@ -30,7 +30,7 @@ class Stop(NamedTuple):
 WARM_UP = Stop(0.0, 0.0)
 
 
-class Tally(NamedTuple):
+class StopTally(NamedTuple):
     """What a model does on rows that it was not trained on, in counts that can be added up."""
 
     rows: int
@@ -67,7 +67,7 @@ class C1Path:
                     estimator._sev_phase(session, weight)
                     yield Stop(float(weight), float(reference_weight))
 
-    def tally(self, X: Any, y: Any, exact: bool = True) -> Tally:
+    def tally(self, X: Any, y: Any, exact: bool = True) -> StopTally:
         """Figures of the model as it is now on rows held out; its references are made of the training rows.
 
         Where they need not be exact, rows that no single feature turns count as if two did.
@@ -88,7 +88,7 @@ class C1Path:
             cases, refs = frame[verdicts.positive], session.references_under(decision, quiet=True)
             explainer = Explainer(decision, refs, unseen="allow")
             sev = explainer.explain(cases).sev() if exact else session.one_or_two(cases, refs)
-        return Tally(
+        return StopTally(
             len(frame), int((verdicts.positive == against).sum()), float(roc_auc_score(against, verdicts.score)),
             positives, len(sev), int(sev.sum()), int((sev == 1).sum()),
         )  # fmt: skip
@@ -103,7 +103,7 @@ class C1Path:
         return self.estimator
 
 
-def point(stop: Stop, tallies: Sequence[Tally]) -> dict[str, Any]:
+def point(stop: Stop, tallies: Sequence[StopTally]) -> dict[str, Any]:
     """Figures of a stop, over all folds."""
     rows, right, _, positives, explained, features, ones = (sum(column) for column in zip(*tallies, strict=True))
     return {

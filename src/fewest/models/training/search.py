@@ -18,7 +18,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from fewest.errors import UsageError
 from fewest.models.estimators import LabelsError, TableClassifier
-from fewest.models.training._path import WARM_UP, C1Path, Stop, Tally, in_words, mark_stops, point
+from fewest.models.training._path import WARM_UP, C1Path, Stop, StopTally, in_words, mark_stops, point
 from fewest.models.training.all_opt import AllOptClassifier
 from fewest.models.training.settings import check_settings
 
@@ -204,7 +204,7 @@ class AllOptSearchCV(TableClassifier):
 
     def _measure(
         self, X: Any, labels: npt.NDArray[Any], used: Any, held: Any, c1: list[float], c2: list[float]
-    ) -> dict[Stop, Tally]:
+    ) -> dict[Stop, StopTally]:
         """Figures of every stop of a path through some rows, on the others."""
         path = C1Path(clone(self.estimator), _safe_indexing(X, used), labels[used])
         cases = _safe_indexing(X, held)

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from fewest.engine.compiled import entry, inner
+from fewest.engine.numba_cache import entry, inner
 from fewest.models.trees._slots import INSIDE, NEVER
 
 SAME = 1e-12  # distances closer than this (relative) are ties

@@ -1,7 +1,7 @@
 """The space rows are clustered in: the model's own encoding where it can be read, a plain one of the schema elsewhere.
 
 Numbers are standardised on the rows the space is made from, everything else is one column of 0 and 1 per level; a
-missing number lies in the middle, a missing or unknown level is no level.
+missing number lies in the middle, a missing or unknown level is not a level.
 """
 
 from __future__ import annotations

@@ -25,7 +25,7 @@ FAR = 1e-9
 
 
 @dataclass(frozen=True)
-class Goals:
+class ClaimGoals:
     """The references of a run."""
 
     names: tuple[str, ...]
@@ -53,7 +53,7 @@ class Claims:
 
     table: pd.DataFrame  # (n, ...)
     frame: pd.DataFrame  # (n, columns): The rows of the data
-    goals: Goals
+    goals: ClaimGoals
     rules: StatedRules
     settings: Mapping[str, Any]
 
@@ -69,7 +69,7 @@ class Claims:
 
     @cached_property
     def rows(self) -> npt.NDArray[np.int64]:
-        """Row numbers, as told."""
+        """Row numbers, as stated."""
         return np.asarray(self.table["row"].to_numpy(dtype=np.int64))
 
     def is_(self, *statuses: str) -> Bools:
@@ -99,7 +99,7 @@ class Claims:
 
     @cached_property
     def beside(self) -> pd.DataFrame:
-        """The reference's row beside each case; towards a leaf, the case as it is told to enter it."""
+        """The reference's row beside each case; towards a leaf, the case as it is said to enter it."""
         if self.goals.leaves:
             stated = zip(self.table["features"], self.table["to"], strict=True)
             return entered(self.schema, self.frame, [dict(zip(*pair, strict=True)) for pair in stated])
@@ -126,7 +126,7 @@ class Claims:
         hashes = row_hashes(self.schema, self.frame)
         stated = self.table["hash"].to_numpy(dtype=np.uint64)
         report.rows_wrong(rows, stated != hashes, "the data have another row in this place (its hash differs)")
-        report.rows_wrong(rows, ~self.is_(*STATUSES), "its status is no known word")
+        report.rows_wrong(rows, ~self.is_(*STATUSES), "its status is not a known word")
         order = {name: j for j, name in enumerate(self.schema.names)}
         sets = self.table["features"]
         wrong = [[order.get(name, -1) for name in row] != sorted({order.get(name, -1) for name in row}) for row in sets]
@@ -158,7 +158,10 @@ class Claims:
         wrong(~(self.stated("nodes") >= 0), "its nodes are not a count")
         turned = size > 0
         for column in ("score_after", "margin", "l_inf"):
-            wrong(turned != ~np.isnan(self.stated(column)), f"its {column} is told though it has no answer, or lacks")
+            wrong(
+                turned != ~np.isnan(self.stated(column)),
+                f"its {column} is given though it has no answer, or is missing",
+            )
 
     def _values(self, report: Report) -> None:
         """What is shown is the case's value and the reference's, and they differ."""

@@ -12,7 +12,7 @@ from fewest.tables.values import written
 
 
 def entered(schema: Schema, frame: pd.DataFrame, values: Sequence[Mapping[str, Any]]) -> pd.DataFrame:
-    """Rows with the values they are told to have.
+    """Rows with the values they are said to have.
 
     Parameters
     ----------

@@ -128,7 +128,7 @@ def _choices(m: int, size: int) -> Rows:
 
 
 def _pieces(rows: Rows, each: int) -> Iterator[Rows]:
-    """Rows in pieces that make so many vertices at most."""
+    """Rows in pieces that make at most this many vertices."""
     step = max(1, VERTICES // max(1, each))
     for first in range(0, len(rows), step):
         yield rows[first : first + step]

@@ -48,7 +48,7 @@ class Scorer:
         return scores
 
     def same(self, stated: Floats, scored: Floats) -> Bools:
-        """Whether told scores are those of the model."""
+        """Whether stated scores are those of the model."""
         return np.abs(stated - scored) <= self.tolerance * np.maximum(1.0, np.abs(scored))
 
 

@@ -15,7 +15,7 @@ from fewest.errors import DataError, FewestError
 from fewest.runs.cases import Cases, find
 from fewest.runs.run_files import MANIFEST, RunFiles, read_references
 from fewest.runs.verification.alternatives import check_alternatives
-from fewest.runs.verification.claims import Claims, Goals
+from fewest.runs.verification.claims import ClaimGoals, Claims
 from fewest.runs.verification.integrity import check_data, check_manifest, check_model, check_sums, read_checked
 from fewest.runs.verification.minimality import ClaimCubes, refute
 from fewest.runs.verification.model_scores import Scorer
@@ -53,9 +53,9 @@ def verify(
     model_file : path, optional
         The file the model came from; its checksum is compared.
     cheap : int
-        Claims with at most so many smaller sets are all proved again.
+        Claims with at most this many smaller sets are all proved again.
     sample : int
-        About so many of the others are drawn, at least one per part; of these, claims with at most 20,000 smaller sets
+        About this many of the others are drawn, at least one per part; of these, claims with at most 20,000 smaller sets
         are proved again.
     random_state : int
         Of the draw.
@@ -111,7 +111,7 @@ class RunVerifier:
         twins = [entry.get("twin_of") for entry in content["references"]]
         flexible_of = np.array([-1 if name is None else names.index(name) for name in twins], dtype=np.int64)
         leaves = content.get("provenance", {}).get("kind") == "leaves"
-        self.goals = Goals(names, frame, flexible_of, str(self.settings["assignment"]), leaves)
+        self.goals = ClaimGoals(names, frame, flexible_of, str(self.settings["assignment"]), leaves)
         if abs(decision.cut - float(self.settings["threshold"])) > 0:
             report.add(f"the threshold is {decision.cut:g}, the run's is {self.settings['threshold']:g}")
 

@@ -18,7 +18,7 @@ from sklearn.ensemble import HistGradientBoostingClassifier
 import fewest as fw
 from fewest.errors import ModelError
 from fewest.persistence import load_model
-from fewest.persistence._moved import PACKAGES, home_of
+from fewest.persistence._aliases import PACKAGES, home_of
 from fewest.persistence._types import BUILT_BY, is_listed
 
 pytest.importorskip("skops.io")
@@ -58,7 +58,7 @@ def test_every_place_once_written_leads_to_a_listed_class_that_is_there(loader: 
 
 
 def test_every_class_of_ours_on_the_list_is_where_the_list_says_and_among_those_once_written() -> None:
-    """Whoever moves a class has to say in `_moved` where it was."""
+    """Whoever moves a class has to say in `_aliases` where it was."""
     ours = [(loader, path) for loader, paths in BUILT_BY.items() for path in paths if path.startswith("fewest.")]
     assert ours
     for loader, path in ours:

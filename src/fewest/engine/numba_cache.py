@@ -22,7 +22,7 @@ def _digest() -> str:
     Constants of private modules are frozen into compiled code, so these count too.
     """
     sources = {file: file.read_bytes() for file in sorted(Path(__file__).parents[1].rglob("*.py"))}
-    marks = (b"from fewest.engine.compiled import", b"from numba import")
+    marks = (b"from fewest.engine.numba_cache import", b"from numba import")
     compiled = {file for file, source in sources.items() if any(mark in source for mark in marks)}
     beside = {file for file in sources if file.name.startswith("_") and file.parent in {one.parent for one in compiled}}
     return sha256(b"".join(sources[file] for file in sorted(compiled | beside))).hexdigest()

@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from fewest.engine.compiled import entry
+from fewest.engine.numba_cache import entry
 from fewest.engine.search._ties import NOISE
 
 FOUND, NONE = 0, 1

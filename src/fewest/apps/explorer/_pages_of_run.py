@@ -17,7 +17,7 @@ from fewest.apps.explorer._forms import NotThereError
 from fewest.apps.explorer._live import MOST_CASES, Effect, Live
 from fewest.errors import DataError
 from fewest.references.file import Saved
-from fewest.reporting.rendering import render
+from fewest.reporting.page_templates import render
 from fewest.reporting.views import CaseView, Filter, PopulationView
 from fewest.results import drawing
 from fewest.runs.run import Run

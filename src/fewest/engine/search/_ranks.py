@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from fewest.engine.compiled import inner
+from fewest.engine.numba_cache import inner
 from fewest.engine.search import _work as w
 from fewest.engine.search._ties import NOISE, SAME, SLACK
 
