@@ -1,49 +1,49 @@
-"""The way of one row: every package it goes through, from a CSV file to the report, as the calls show it.
+"""The way of one row: the modules it goes through, from a CSV file to the report, in the order of their first call.
 
     python benchmarks/one_row.py
 
-A package is entered by a call from outside it, and left when that call returns. `errors` and `tables` are the words
-all others use and are left out. Numba's kernels do not show: they are called by `fewest.engine.search`.
+`errors` and `tables` are left out: all others use them. Compiled kernels do not show: `fewest.engine.search` calls them.
 """
 
 from __future__ import annotations
 
 import sys
 import tempfile
+from itertools import groupby
 from pathlib import Path
 from types import FrameType
 from typing import Any
 
 import fewest as fw
 
-VOCABULARY = ("errors", "tables")
+USED_BY_ALL = ("errors", "tables")
 
 
-class Trace:
-    """Modules in the order of their first call, and how often each package was entered."""
-
-    def __init__(self) -> None:
-        self.stack: list[str | None] = []
-        self.modules: dict[str, None] = {}
-        self.entered: list[str] = []
-
-    def __call__(self, frame: FrameType, event: str, _: Any) -> None:
-        if event == "call":
-            name = frame.f_globals.get("__name__", "")
-            package = name.split(".")[1] if name.startswith("fewest.") and frame.f_code.co_name != "<module>" else None
-            if package in VOCABULARY:
-                package = None
-            if package is not None:
-                self.modules.setdefault(name)
-                if package not in self.stack:
-                    self.entered.append(package)
-            self.stack.append(package)
-        elif event == "return" and self.stack:
-            self.stack.pop()
+def explain_and_report(explainer: fw.Explainer, folder: Path) -> str:
+    run = fw.runs.explain_files(explainer, folder / "case.csv", folder / "run", n_jobs=1)
+    return str(fw.reporting.html(run))
 
 
-def trace(folder: Path) -> Trace:
-    """Explain a table of one row and write its report, watched."""
+def modules_called(explainer: fw.Explainer, folder: Path) -> list[str]:
+    """Modules of fewest in the order of their first call."""
+    found: dict[str, None] = {}
+
+    def watch(frame: FrameType, event: str, _: Any) -> None:
+        name = frame.f_globals.get("__name__", "")
+        if event == "call" and name.startswith("fewest.") and name.split(".")[1] not in USED_BY_ALL:
+            found.setdefault(name)
+
+    sys.setprofile(watch)
+    try:
+        page = explain_and_report(explainer, folder)
+    finally:
+        sys.setprofile(None)
+    assert "<html" in page
+    return list(found)
+
+
+def credit_explainer() -> tuple[fw.Explainer, Any]:
+    """A linear credit model and one case that it refuses."""
     from sklearn.linear_model import LogisticRegression
     from sklearn.pipeline import make_pipeline
     from sklearn.preprocessing import OneHotEncoder
@@ -52,22 +52,15 @@ def trace(folder: Path) -> Trace:
     model = make_pipeline(OneHotEncoder(handle_unknown="ignore"), LogisticRegression(max_iter=1000))
     decision = fw.Decision(model.fit(data.X, data.labels), positive="bad")
     explainer = fw.Explainer(decision, fw.references.single(decision, data.X, data.labels), n_jobs=1)
-    refused = data.X[decision.verdicts(data.X).positive].iloc[[0]]
-    refused.to_csv(folder / "case.csv", index=False)
-    watched = Trace()
-    sys.setprofile(watched)
-    try:
-        run = fw.runs.explain_files(explainer, folder / "case.csv", folder / "run", n_jobs=1)
-        page = fw.reporting.html(run)
-    finally:
-        sys.setprofile(None)
-    assert "<html" in str(page)
-    return watched
+    return explainer, data.X[decision.verdicts(data.X).positive].iloc[[0]]
 
 
 if __name__ == "__main__":
-    with tempfile.TemporaryDirectory() as place:
-        found = trace(Path(place))
-    for name in found.modules:
-        print(name)
-    print("packages in order:", " > ".join(found.entered))
+    explainer, refused = credit_explainer()
+    with tempfile.TemporaryDirectory() as before, tempfile.TemporaryDirectory() as place:
+        for folder in (before, place):
+            refused.to_csv(Path(folder) / "case.csv", index=False)
+        explain_and_report(explainer, Path(before))  # so that nothing is imported any more
+        modules = modules_called(explainer, Path(place))
+    for package, names in groupby(modules, lambda name: name.split(".")[1]):
+        print(f"{package:12s}", " ".join(name.removeprefix(f"fewest.{package}.") for name in names))

@@ -55,8 +55,8 @@ def verify(
     cheap : int
         Claims with at most this many smaller sets are all proved again.
     sample : int
-        About this many of the others are drawn, at least one per part; of these, claims with at most 20,000 smaller sets
-        are proved again.
+        About this many of the others are drawn, at least one per part; of these, claims with at most 20,000 smaller
+        sets are proved again.
     random_state : int
         Of the draw.
 
