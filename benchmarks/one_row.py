@@ -2,7 +2,7 @@
 
     python benchmarks/one_row.py
 
-`errors` and `tables` are left out: all others use them. Compiled kernels do not show: `fewest.engine.search` calls them.
+`errors` and `tables` are left out: all others use them. Compiled kernels do not show: `engine.search` calls them.
 """
 
 from __future__ import annotations
