@@ -9,7 +9,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 from fewest.models.trees import CARTClassifier, Split
 from fewest.models.trees.cart import largest_left
-from fewest.models.trees.estimator import WideColumns, encode_all
+from fewest.models.trees.tree import WideColumns, encode_all
 
 
 def mixed(rows=600, seed=0):

@@ -17,8 +17,8 @@ import pandas as pd
 from scipy.special import betaincinv
 
 from fewest.errors import UsageError
-from fewest.models.trees.estimator import TreeClassifier, encode_all
-from fewest.models.trees.tree import Bools, Floats, Leaf, Split, Tree, has_levels
+from fewest.models.trees.estimator import TreeClassifier
+from fewest.models.trees.tree import Bools, Floats, Leaf, Split, Tree, encode_all, has_levels
 from fewest.tables.schema import Schema
 
 EPSILON = 1e-10  # gains closer than this are equal: they are sums of rounded logarithms

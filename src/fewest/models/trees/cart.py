@@ -8,8 +8,8 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from fewest.models.trees.estimator import TreeClassifier, WideColumns, encode_all
-from fewest.models.trees.tree import Leaf, Split, Tree
+from fewest.models.trees.estimator import TreeClassifier
+from fewest.models.trees.tree import Leaf, Split, Tree, WideColumns, encode_all
 from fewest.tables.schema import Schema
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
@@ -13,8 +13,7 @@ import pandas as pd
 
 from fewest.errors import DataError, UsageError
 from fewest.models.estimators import TableClassifier
-from fewest.models.trees.tree import Floats, Ints, Tree, encode_feature, has_levels
-from fewest.tables.schema import Schema
+from fewest.models.trees.tree import Tree
 
 
 class TreeClassifier(TableClassifier, ABC):
@@ -122,46 +121,3 @@ def recount(tree: Tree, frame: pd.DataFrame, positive: npt.NDArray[np.bool_]) ->
     score = np.where(rows > 0, counts[:, 1] / np.maximum(rows, 1), tree.score)
     decided = np.where(rows > 0, score >= 0.5, tree.positive)
     return replace(tree, counts=counts, score=score, positive=decided)
-
-
-@dataclass(frozen=True, eq=False)
-class WideColumns:
-    """The numeric table scikit-learn's trees are fitted on: numbers as they are, a 0/1 column per level of the rest."""
-
-    feature: Ints  # (d,): feature of each column
-    level: Ints  # (d,): code of the level the column is 1 for; -1 for a number
-
-    @classmethod
-    def of(cls, schema: Schema) -> WideColumns:
-        """One column for a number and for a feature of two levels (1 for the second), else one per level."""
-        pairs: list[tuple[int, int]] = []
-        for j, feature in enumerate(schema.features):
-            if not has_levels(feature):
-                pairs.append((j, -1))
-            elif len(feature.levels) == 2:
-                pairs.append((j, 1))
-            else:
-                pairs.extend((j, code) for code in range(len(feature.levels)))
-        table = np.array(pairs, dtype=np.int32).reshape(-1, 2)
-        return cls(table[:, 0], table[:, 1])
-
-    def __len__(self) -> int:
-        return len(self.feature)
-
-    def spread(self, codes: Floats) -> Floats:
-        """Wide table (n, d) of codes (n, features); a missing number stays NaN, a missing level is 0 everywhere."""
-        picked = codes[:, self.feature]
-        return np.where(self.level < 0, picked, picked == self.level)
-
-
-def encode_all(schema: Schema, frame: pd.DataFrame) -> Floats:
-    """Codes of every feature (n, features): what a tree is grown on."""
-    codes = np.empty((len(frame), len(schema)), order="F")
-    for j, feature in enumerate(schema.features):
-        if feature.kind in ("group", "datetime"):
-            raise DataError(
-                f'"{feature.name}" is a feature of kind {feature.kind}, which a tree has no test for',
-                do="turn it into numbers or levels first, say years or weekdays of a date",
-            )
-        codes[:, j] = encode_feature(feature, frame)
-    return codes

@@ -16,8 +16,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from fewest.errors import DataError
-from fewest.models.trees.estimator import WideColumns, encode_all
-from fewest.models.trees.tree import encode_feature
+from fewest.models.trees.tree import WideColumns, encode_all, encode_feature
 from fewest.tables.schema import Schema
 
 Floats = npt.NDArray[np.float64]
