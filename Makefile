@@ -25,7 +25,7 @@ $(VENV)/.python:
 	@touch $@
 
 $(VENV)/.core: $(VENV)/.python pyproject.toml constraints.txt
-	$(PIP) -e ".[explore]"
+	$(PIP) -e ".[explore,runs]"
 	@touch $@
 
 $(VENV)/.test: $(VENV)/.python pyproject.toml constraints.txt
