@@ -29,7 +29,7 @@ def test_demo_leaves_a_run_folder_with_a_report_and_prints_figures_a_sentence_an
     assert len((folder / "explanations.csv").read_text().splitlines()) == 1001
     page = (folder / "report.html").read_text()
     assert escapes(page) == []
-    assert "Whom does the model refuse" in page
+    assert "Who does the model refuse" in page
     sentence = next(line for line in printed.out.splitlines() if line.startswith("Case "))
     assert sentence.split(": ", 1)[1] == str(run.explanation(int(sentence.split(":")[0].removeprefix("Case "))))
 
@@ -101,16 +101,15 @@ def test_doctor_fails_when_an_answer_is_wrong(
 
 def test_the_self_test_counts_a_wrong_answer(monkeypatch: pytest.MonkeyPatch) -> None:
     """Negative control: an explainer that adds a feature is caught."""
-    from fewest import explainer
+    from fewest.results.answers import Answers
 
-    real = explainer.answer
+    real = Answers.put
 
-    def spoiled(*arguments: object) -> object:
-        answers = real(*arguments)  # type: ignore[arg-type]
-        answers.moved[answers.moved.any(axis=1)] = True
-        return answers
+    def spoiled(self: Answers, rows: object, found: Answers) -> None:
+        found.moved[found.moved.any(axis=1)] = True
+        real(self, rows, found)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(explainer, "answer", spoiled)
+    monkeypatch.setattr(Answers, "put", spoiled)
     assert _doctor._mistakes() > 0
 
 

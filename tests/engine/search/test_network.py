@@ -138,7 +138,7 @@ def test_a_spent_budget_is_said_and_its_bound_holds(seed: int) -> None:
         assert (found.cost[found.known] >= true_cost[found.known]).all()
         assert (found.cost == true_cost)[found.outcome == Outcome.FOUND].all()
         assert (truth.outcome == Outcome.NONE)[found.outcome == Outcome.NONE].all()
-        view = _vertices.Cubes(_vertices.Net(structure, problem.sign), problem)
+        view = _vertices.VertexCubes(_vertices.Net(structure, problem.sign), problem)
         known = np.nonzero(found.known)[0]
         assert (view.exact(known, found.moved[known]) < structure.reading.tolerance).all()
 
@@ -151,9 +151,9 @@ def test_a_passed_deadline_leaves_cubes_stopped() -> None:
 @pytest.mark.parametrize("seed", range(24))
 def test_no_vertex_of_a_sub_cube_scores_below_its_bounds(seed: int) -> None:
     structure, problem = random_case(seed, units=8)
-    view = _vertices.Cubes(_vertices.Net(structure, problem.sign), problem)
+    view = _vertices.VertexCubes(_vertices.Net(structure, problem.sign), problem)
     for moved, most in ((0, 1), (0, 3), (2, 2), (1, 7)):
-        nodes = _bounds.Nodes(
+        nodes = _bounds.BoundNodes(
             np.arange(12),
             np.tile(np.arange(moved, dtype=np.int16), (12, 1)),
             np.tile(np.arange(moved, 8, dtype=np.int16), 12),
@@ -180,7 +180,7 @@ def test_no_vertex_of_a_sub_cube_scores_below_its_bounds(seed: int) -> None:
 @pytest.mark.parametrize("seed", range(8))
 def test_float32_scores_lie_within_the_stated_band(seed: int) -> None:
     structure, problem = random_case(seed, units=8)
-    view = _vertices.Cubes(_vertices.Net(structure, problem.sign), problem)
+    view = _vertices.VertexCubes(_vertices.Net(structure, problem.sign), problem)
     table = combinations(8, 4)
     for cube in range(12):
         cubes = np.full(len(table), cube)
@@ -205,9 +205,9 @@ def test_control_a_search_that_skips_a_size_is_caught(monkeypatch: pytest.Monkey
 
 
 def test_control_a_shifted_threshold_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
-    turned = _vertices.Cubes.turned
+    turned = _vertices.VertexCubes.turned
     monkeypatch.setattr(
-        _vertices.Cubes, "turned", lambda self, cubes, units, cut: turned(self, cubes, units, cut + 0.1)
+        _vertices.VertexCubes, "turned", lambda self, cubes, units, cut: turned(self, cubes, units, cut + 0.1)
     )
     assert disagreements() > 0
 
@@ -216,7 +216,7 @@ def test_the_threshold_itself_is_not_turned() -> None:
     structure, problem = random_case(3, all_sets=0, limit=np.full(12, np.inf), sign=1)
     found = network.solve(structure, problem)
     cube = int(np.nonzero(found.known)[0][0])
-    view = _vertices.Cubes(_vertices.Net(structure, 1), problem)
+    view = _vertices.VertexCubes(_vertices.Net(structure, 1), problem)
     score = float(view.exact(np.array([cube]), found.moved[cube][None])[0])
     exact = replace(structure, reading=replace(structure.reading, tolerance=score))
     assert not (network.solve(exact, problem).moved[cube] == found.moved[cube]).all()
