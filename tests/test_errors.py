@@ -11,10 +11,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from fewest.models.rashomon._process import run_backend
-from fewest.models.training._recipes import recipe_of
-from fewest.models.training._settings import check_settings
-from fewest.runs.kept_cases import read_cases
 from sklearn.linear_model import LogisticRegression
 from sklearn.tree import DecisionTreeClassifier
 
@@ -24,6 +20,8 @@ from fewest.apps.cli._files import read_table
 from fewest.errors import DataError, FewestError, ModelError, UsageError, check_count, check_number, check_word
 from fewest.experiments.peers import NICE
 from fewest.models.training import AllOptClassifier
+from fewest.models.training._session import make_references
+from fewest.models.training.settings import check_settings
 from fewest.models.trees.file import from_dict as tree_from_dict
 from fewest.references.file import read_saved
 from fewest.reporting.plots import ClusterMapDisplay, FeatureFrequencyDisplay, RegionDisplay
@@ -31,6 +29,7 @@ from fewest.results import metrics
 from fewest.runs import explain_files, verify
 from fewest.runs.cases import Cases
 from fewest.runs.csv_files import pieces
+from fewest.runs.parts import read_cases
 
 X = pd.DataFrame({"debt": np.arange(40) % 20, "age": 20 + np.arange(40)})
 Y = (X["debt"].to_numpy() >= 12).astype(int)
@@ -64,7 +63,7 @@ def _of(factory: Callable[..., Any], *given: Any) -> Callable[..., Any]:
 
 
 def _settings(estimator: Callable[..., Any]) -> Callable[..., Any]:
-    return lambda **options: check_settings(estimator(**options))
+    return lambda **options: check_settings(estimator.from_settings(**options))  # type: ignore[attr-defined]
 
 
 WORDS: list[tuple[Callable[..., Any], str, str, str]] = [
@@ -93,8 +92,12 @@ WORDS: list[tuple[Callable[..., Any], str, str, str]] = [
     (lambda **options: references.build(decision=DECISION, X=X, y=Y, **options), "kind", "cluster", "clusters"),
     (_settings(AllOptClassifier), "model", "logit", "logistic"),
     (_settings(AllOptClassifier), "schedule", "cosin", "cosine"),
-    (lambda **options: recipe_of(*options.values(), random_state=0), "references", "singel", "single"),
-    (lambda **options: run_backend(*options.values(), {}), "backend", "praxus", "praxis"),
+    (
+        lambda **options: make_references(AllOptClassifier(references=next(iter(options.values())))),
+        "references",
+        "singel",
+        "single",
+    ),
 ]
 COUNTS: list[tuple[Callable[..., Any], str, tuple[Any, ...]]] = [
     (_explainer, "max_nodes", (0, -5, 2.5, "many", True)),
@@ -249,7 +252,7 @@ def _reads_a_strange_signature(folder: Path) -> Any:
 def _reads_nul_bytes(folder: Path) -> Any:
     rows = "".join(f"{k % 20},{k}\n" for k in range(400_000))
     (folder / "nul.csv").write_text("debt,age\n" + rows + "1,\0\n")
-    return list(pieces(folder / "nul.csv", REFS.schema, arrow=False))
+    return list(pieces(folder / "nul.csv", REFS.schema))
 
 
 def _reads_kept_cases_that_do_not_fit(folder: Path) -> Any:

@@ -11,7 +11,7 @@ import joblib
 
 from fewest.runs import Run
 
-OLD = Path(__file__).parent / "views" / "run-format-1"
+OLD = Path(__file__).parents[1] / "reporting" / "views" / "run-format-1"
 BLOCKED = """
 import sys
 class Blocker:

@@ -62,6 +62,7 @@ class Explanations:
         return (replace(answer, facts=self.facts(answer.row)) for answer in self._answers(range(len(self))))
 
     def __getitem__(self, row: int) -> Explanation:
+        """The answer of one case, by its place in the table."""
         if not -len(self) <= row < len(self):
             raise IndexError(f"row {row} of {len(self)}")
         row %= len(self)

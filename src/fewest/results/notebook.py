@@ -43,7 +43,7 @@ LIMITS = (
 
 @dataclass(frozen=True)
 class Card:
-    """What is shown for one case.
+    r"""What is shown for one case.
 
     Examples
     --------

@@ -87,8 +87,8 @@ def test_it_is_deterministic_cloneable_and_explained_by_structure(rows):
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        ({"regularizer": "2d"}, "use fidelity or 1d"),
-        ({"model": "boosted"}, "use one of logistic, mlp"),
+        ({"regularizer": "2d"}, 'use "fidelity" or "1d"'),
+        ({"model": "boosted"}, 'use "logistic" or "mlp"'),
         ({"c": -1.0}, "c is -1"),
         ({"spread": 0.0}, "above 0"),
         ({"samples": 4}, "take at least 6"),

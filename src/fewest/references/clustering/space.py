@@ -38,7 +38,7 @@ class ClusterSpace:
     >>> from sklearn.linear_model import LogisticRegression
     >>> X = pd.DataFrame({"debt": [1, 3, 8, 9], "age": [30, 50, 30, 50]})
     >>> decision = Decision(LogisticRegression().fit(X, [0, 0, 1, 1]))
-    >>> Space.read(decision, Schema.infer(X), X.iloc[:2]).encode(X).tolist()
+    >>> ClusterSpace.read(decision, Schema.infer(X), X.iloc[:2]).encode(X).tolist()
     [[-1.0, -1.0], [1.0, 1.0], [6.0, -1.0], [7.0, 1.0]]
     """
 
