@@ -25,7 +25,7 @@ CODE = {status: np.int8(k) for k, status in enumerate(STATUSES)}
 class Choices:
     """The choices of an `Explainer`."""
 
-    decision: Decision  # decision, references, constraints, credibility: As given
+    decision: Decision
     references: References
     constraints: Constraints
     credibility: Credibility | None

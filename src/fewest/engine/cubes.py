@@ -118,7 +118,8 @@ class CasePairs:
 
     cases: pd.DataFrame  # (k, columns)
     far: Distances  # From the cases to all references
-    case: Ints  # case, reference: (n,) int: Row of ``cases`` and number of the reference of each cube
+    # case, reference: (n,) int: Row of ``cases`` and number of the reference of each cube
+    case: Ints
     reference: Ints32
 
     def frames(self, references: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:

@@ -19,7 +19,8 @@ from fewest.tables.schema import Schema
 class Vertices:
     """Raw rows between cases and references."""
 
-    decision: Decision  # decision, schema: Whose rows these are
+    # decision, schema: Whose rows these are
+    decision: Decision
     schema: Schema
     start: pd.DataFrame  # (k, columns): Where cubes start
     goal: pd.DataFrame  # (m, columns): Where moved features take their values from

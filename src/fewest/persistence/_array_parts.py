@@ -29,6 +29,7 @@ from fewest.persistence._settings import frame_from_json, frame_to_json, same_sc
 from fewest.persistence._sound import check_sound
 from fewest.references import Leaves, References
 from fewest.references.file import from_dict as references_from_dict
+from fewest.tables.arrays import Floats
 from fewest.tables.saved_schema import plain, schema_from_json
 from fewest.tables.schema import Schema
 
@@ -40,7 +41,6 @@ REFERENCES, DENSITY = "references", "credibility"
 TYPICAL = f"{REFERENCES}.typical.npy"
 # Scores of the same model on another machine may differ in the last bits; more than this is another model.
 CLOSE = 1e-5
-Floats = npt.NDArray[np.float64]
 POINTS = 1001
 
 

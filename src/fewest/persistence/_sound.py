@@ -14,9 +14,9 @@ import numpy as np
 import numpy.typing as npt
 
 from fewest.persistence._readers import refused, refusing
+from fewest.tables.arrays import Bools
 
 Anything = npt.NDArray[Any]
-Bools = npt.NDArray[np.bool_]
 PLAIN = (str, bytes, bytearray, int, float, complex, bool, type(None), np.generic, type)
 LARGEST_CODE = 255
 

@@ -24,9 +24,8 @@ from fewest.references._round_values import holding
 from fewest.references.base import References, scored
 from fewest.references.single import centre_of
 from fewest.references.training_rows import TrainingRows
+from fewest.tables.arrays import Floats
 from fewest.tables.schema import Schema
-
-Floats = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

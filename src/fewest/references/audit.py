@@ -11,7 +11,8 @@ import pandas as pd
 
 from fewest.errors import UsageError
 from fewest.references.file import Saved
-from fewest.references.spread import FEW, Floats, Range, middle_range
+from fewest.references.spread import FEW, Range, middle_range
+from fewest.tables.arrays import Floats
 from fewest.tables.closeness import feature_distances
 from fewest.tables.schema import Feature, Schema
 from fewest.tables.values import value_of

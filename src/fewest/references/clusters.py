@@ -20,13 +20,13 @@ from fewest.references.base import Assignment, References, check_assignment, sco
 from fewest.references.single import CENTRES, Centre, centre_of
 from fewest.references.spread import Spread
 from fewest.references.training_rows import TrainingRows
+from fewest.tables.arrays import Floats
 from fewest.tables.schema import Schema
 
 if TYPE_CHECKING:
     from fewest.references.clustering import ClusterSpace, Embedding, ScoreSoftKMeans
     from fewest.references.clustering.embedding import Fitted
 
-Floats = npt.NDArray[np.float64]
 Select = Literal["silhouette", "bic"]
 SHOWN = 3
 KIND = "near threshold"

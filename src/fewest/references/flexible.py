@@ -18,7 +18,8 @@ import pandas as pd
 from fewest.decision import Decision
 from fewest.errors import check_count, check_number, check_word
 from fewest.references._round_values import as_frame
-from fewest.references.spread import Floats, Spread, at_levels, band, numeric_columns, position
+from fewest.references.spread import Spread, at_levels, band, numeric_columns, position
+from fewest.tables.arrays import Floats
 from fewest.tables.schema import Feature, Schema
 
 Placement = Literal["uniform", "quantiles"]

@@ -7,13 +7,12 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
+from fewest.tables.arrays import Floats
 from fewest.tables.closeness import as_numbers
 from fewest.tables.schema import Schema
 
-Floats = npt.NDArray[np.float64]
 Range = tuple[float, float]
 
 POINTS = 201

@@ -11,14 +11,13 @@ from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
 from fewest.decision import Decision
 from fewest.errors import DataError, FewestWarning, UsageError
+from fewest.tables.arrays import Bools
 from fewest.tables.schema import Schema
 
-Bools = npt.NDArray[np.bool_]
 SHOWN = 6
 MOST_ROWS = 20_000
 TIE = 1e-9

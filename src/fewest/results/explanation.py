@@ -99,7 +99,8 @@ class Fact:
     """
 
     feature: str  # Its title
-    case: Any  # case, reference: The values of the case and of the reference
+    # case, reference: The values of the case and of the reference
+    case: Any
     reference: Any
     # The value in the explanation: the reference's where it is changed, the case's elsewhere (SEV+: the other way)
     after: Any
@@ -144,14 +145,16 @@ class Proof:
 class About:
     """What sentences need beside the numbers of a case."""
 
-    positive: str  # positive, outcome: Names of the outcome explained and of the one changes lead to
+    # positive, outcome: Names of the outcome explained and of the one changes lead to
+    positive: str
     outcome: str
     threshold: float
     percent: bool  # Whether scores are probabilities
     plus: bool = False  # Whether this is SEV+
     weighted: bool = False  # Whether features have weights
     has_density: bool = False  # Whether a `Credibility` is set, so that log-densities are known
-    title: str = ""  # title, model: What reports call the table and the model; empty where nobody said so
+    # title, model: What reports call the table and the model; empty where nobody said so
+    title: str = ""
     model: str = ""
 
 

@@ -11,8 +11,7 @@ import numpy as np
 import pandas as pd
 
 from fewest.references.file import Saved
-from fewest.results.explanation import STATUSES, Explanation, Status
-from fewest.results.explanation import About as About
+from fewest.results.explanation import STATUSES, About, Explanation, Status
 from fewest.results.summary import Summary
 from fewest.tables.schema import Schema
 

@@ -17,13 +17,12 @@ import pandas as pd
 
 from fewest.results.answers import Answers
 from fewest.results.explanation import STATUSES, About, Change, Explanation, Fact, Proof, Status
+from fewest.tables.arrays import Bools, Ints
 from fewest.tables.json_cells import Read, names, numbers, texts
 from fewest.tables.saved_schema import plain
 from fewest.tables.schema import Schema
 from fewest.tables.values import typed_column
 
-Bools = npt.NDArray[np.bool_]
-Ints = npt.NDArray[np.int64]
 Ends = tuple[list[Any], list[Any]]
 Kind = Literal["whole", "number", "truth", "word", "hash", "features", "values", "text", "changes", "sets"]
 Place = Literal["frame", "part", "certificate", "csv", "json", "http"]

@@ -39,7 +39,8 @@ class Plan:
     datasets: Sequence[str] | None = None  # Default: all that are here
     # For every dataset. Default: 10, but 3 for Diabetes, and 3 or 1 for ExpO; 1 when quick.
     splits: int | None = None
-    quick: bool = False  # quick, folder: As in `Table`
+    # quick, folder: As in `Table`
+    quick: bool = False
     folder: str | Path | None = None
     n_jobs: int = 1  # Splits measured at a time
 

@@ -17,12 +17,10 @@ import pandas as pd
 
 from fewest.decision import Decision
 from fewest.errors import DataError, VerificationError
+from fewest.tables.arrays import Bools, Floats
 from fewest.tables.closeness import feature_distances
 from fewest.tables.frames import mix
 from fewest.tables.schema import Feature, Schema
-
-Floats = npt.NDArray[np.float64]
-Bools = npt.NDArray[np.bool_]
 
 
 class Peer(Protocol):

@@ -18,8 +18,9 @@ import pandas as pd
 
 from fewest.decision import Decision
 from fewest.errors import MissingExtraError, UsageError
-from fewest.experiments.peers.base import FittedPeer, Floats
+from fewest.experiments.peers.base import FittedPeer
 from fewest.references.training_rows import TrainingRows
+from fewest.tables.arrays import Floats
 from fewest.tables.schema import Feature, Schema
 
 OUTCOME = "decided against"

@@ -11,9 +11,10 @@ import pandas as pd
 
 from fewest.decision import Decision
 from fewest.errors import MissingExtraError
-from fewest.experiments.peers.base import FittedPeer, Floats
+from fewest.experiments.peers.base import FittedPeer
 from fewest.experiments.peers.score import Score
 from fewest.experiments.peers.space import PeerSpace
+from fewest.tables.arrays import Floats
 
 BATCH = 128
 MOST_ROWS = 5000

@@ -19,9 +19,10 @@ from fewest.engine.model_reading import ModelReading
 from fewest.engine.structure import Additive, Network, Opaque, activate
 from fewest.engine.structure.base import Structure
 from fewest.errors import FewestError
-from fewest.experiments.peers.base import FittedPeer, Floats
+from fewest.experiments.peers.base import FittedPeer
 from fewest.experiments.peers.space import PeerSpace
 from fewest.references.training_rows import TrainingRows
+from fewest.tables.arrays import Floats
 
 SAMPLE = 200
 NUMBER_STEP = 0.5  # half a standard deviation: steps that trees notice

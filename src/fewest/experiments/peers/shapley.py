@@ -15,7 +15,7 @@ import numpy.typing as npt
 from fewest.engine.structure import Additive, Ensemble
 from fewest.engine.structure.base import Structure
 from fewest.errors import ModelError
-from fewest.experiments.peers.base import Floats
+from fewest.tables.arrays import Floats
 
 
 def shapley_values(structure: Structure, feature_of: npt.NDArray[Any], Z: Floats, background: Floats) -> Floats:

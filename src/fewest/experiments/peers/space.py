@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from fewest.experiments.peers.base import Bools, Floats
+from fewest.tables.arrays import Bools, Floats
 from fewest.tables.closeness import as_numbers
 from fewest.tables.frames import mix
 from fewest.tables.schema import Feature, Schema

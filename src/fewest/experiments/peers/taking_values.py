@@ -20,10 +20,11 @@ from fewest.engine.model_reading import ModelReading
 from fewest.engine.structure import Additive, Ensemble, Opaque
 from fewest.engine.verification import Vertices
 from fewest.errors import ModelError, check_word
-from fewest.experiments.peers.base import Bools, FittedPeer, Floats
+from fewest.experiments.peers.base import FittedPeer
 from fewest.experiments.peers.shapley import shapley_values
 from fewest.references import References
 from fewest.references.training_rows import TrainingRows
+from fewest.tables.arrays import Bools, Floats
 from fewest.tables.closeness import Distances
 from fewest.tables.schema import Schema
 

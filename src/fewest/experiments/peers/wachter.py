@@ -15,8 +15,9 @@ import numpy as np
 import pandas as pd
 
 from fewest.decision import Decision
-from fewest.experiments.peers.base import FittedPeer, Floats
+from fewest.experiments.peers.base import FittedPeer
 from fewest.experiments.peers.score import Score
+from fewest.tables.arrays import Floats
 
 MARGIN_GROWTH = 1.25
 

@@ -11,12 +11,9 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, Protocol
 
-import numpy as np
-import numpy.typing as npt
 import torch
 
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
+from fewest.tables.arrays import Floats, Ints
 
 
 @dataclass(frozen=True)

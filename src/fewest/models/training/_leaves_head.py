@@ -20,8 +20,9 @@ from fewest.engine.structure.question import Question
 from fewest.engine.structure.read import find
 from fewest.engine.structure.walk import goes_left
 from fewest.errors import ModelError, UsageError, check_word
-from fewest.models.training._heads import Blocks, Floats, Ints, Targets
+from fewest.models.training._heads import Blocks, Targets
 from fewest.models.training.leaf_sum import Guarded
+from fewest.tables.arrays import Floats, Ints
 
 LEARN = ("leaves", "trees")
 MAX_KEPT = 400_000_000  # bytes of aligned leaves that are kept; more are looked up batch by batch

@@ -29,7 +29,7 @@ from fewest.decision import Decision
 from fewest.engine.encoding import Encoding
 from fewest.engine.structure import as_floats, read
 from fewest.errors import FewestWarning, ModelError, PositiveReferenceError, UsageError, check_word
-from fewest.models.training._heads import Blocks, Floats, Head, LinearHead, NetworkHead, Targets
+from fewest.models.training._heads import Blocks, Head, LinearHead, NetworkHead, Targets
 from fewest.models.training._history import History
 from fewest.models.training._leaves_head import LeavesHead, check_readable
 from fewest.models.training._losses import AllOptTerm
@@ -37,6 +37,7 @@ from fewest.models.training._trainer import Term, Trainer
 from fewest.models.training.leaf_sum import LeafSumClassifier
 from fewest.models.training.settings import Architecture, SevLoss, find_device, optimizer_of
 from fewest.references import References
+from fewest.tables.arrays import Floats
 from fewest.tables.schema import Schema
 
 ENCODERS = ("curves", "linear", "plain")

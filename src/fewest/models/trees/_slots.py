@@ -15,7 +15,8 @@ import pandas as pd
 from fewest.constraints import AtMost, Constraints, Forbidden, Immutable, OneOf, Only, Range
 from fewest.errors import ModelError, UsageError
 from fewest.models.trees.leaf_boxes import Interval, Levels, Side, Value, boxes, nearest_inside
-from fewest.models.trees.tree import Bools, Floats, Ints, Tree
+from fewest.models.trees.tree import Ints, Tree
+from fewest.tables.arrays import Bools, Floats
 from fewest.tables.schema import Feature
 
 INSIDE, NEVER = -2, -1  # targets of a level that is in the box, and of one that cannot get there

@@ -18,7 +18,8 @@ from scipy.special import betaincinv
 
 from fewest.errors import UsageError
 from fewest.models.trees.estimator import TreeClassifier
-from fewest.models.trees.tree import Bools, Floats, Leaf, Split, Tree, encode_all, has_levels
+from fewest.models.trees.tree import Leaf, Split, Tree, encode_all, has_levels
+from fewest.tables.arrays import Bools, Floats
 from fewest.tables.schema import Schema
 
 EPSILON = 1e-10  # gains closer than this are equal: they are sums of rounded logarithms

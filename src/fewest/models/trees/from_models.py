@@ -19,7 +19,8 @@ from fewest.engine.structure import Ensemble, Opaque
 from fewest.engine.structure import read as read_structure
 from fewest.errors import FewestError, ModelError
 from fewest.models.trees.leaf_boxes import collapse
-from fewest.models.trees.tree import Bools, Floats, Leaf, Split, Tree, has_levels
+from fewest.models.trees.tree import Leaf, Split, Tree, has_levels
+from fewest.tables.arrays import Bools, Floats
 from fewest.tables.schema import Feature, Schema
 
 SAMPLE = 20_000

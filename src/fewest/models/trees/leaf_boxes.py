@@ -12,7 +12,8 @@ from typing import Literal
 
 import numpy as np
 
-from fewest.models.trees.tree import Bools, Leaf, Split, Tree
+from fewest.models.trees.tree import Leaf, Split, Tree
+from fewest.tables.arrays import Bools
 from fewest.tables.schema import Feature
 
 MAX_DECIMALS = 17

@@ -19,7 +19,8 @@ import pandas as pd
 from fewest.constraints import Constraints
 from fewest.models.trees._slots import INSIDE, NEVER, SlotRules, Slots, Words, lay_out
 from fewest.models.trees.leaf_boxes import Value
-from fewest.models.trees.tree import Bools, Floats, Ints, Tree, has_levels
+from fewest.models.trees.tree import Ints, Tree, has_levels
+from fewest.tables.arrays import Bools, Floats
 from fewest.tables.schema import Feature
 
 THREAD_ROWS = 4096

@@ -17,9 +17,9 @@ import pandas as pd
 
 from fewest.errors import DataError
 from fewest.models.trees.tree import WideColumns, encode_all, encode_feature
+from fewest.tables.arrays import Floats
 from fewest.tables.schema import Schema
 
-Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int32]
 Bits = npt.NDArray[np.uint8]
 

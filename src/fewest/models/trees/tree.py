@@ -16,12 +16,11 @@ import numpy.typing as npt
 import pandas as pd
 
 from fewest.errors import DataError, ModelError
+from fewest.tables.arrays import Bools, Floats
 from fewest.tables.closeness import as_numbers
 from fewest.tables.schema import Feature, Schema
 
-Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int32]
-Bools = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True)

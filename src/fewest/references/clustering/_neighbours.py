@@ -6,7 +6,8 @@ import numpy as np
 import numpy.typing as npt
 from numba import njit
 
-Floats = npt.NDArray[np.float64]
+from fewest.tables.arrays import Floats
+
 Singles = npt.NDArray[np.float32]
 
 ROWS = 16  # rows that share a block of landmarks while it is in the cache

@@ -10,8 +10,8 @@ import numpy.typing as npt
 from sklearn.metrics import silhouette_score
 
 from fewest.references.clustering.soft_kmeans import ScoreSoftKMeans, squared_distances
+from fewest.tables.arrays import Floats
 
-Floats = npt.NDArray[np.float64]
 Select = Literal["silhouette", "bic"]
 
 MOST = 10

@@ -18,8 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from fewest.errors import MissingExtraError, check_word
-
-Floats = npt.NDArray[np.float64]
+from fewest.tables.arrays import Floats
 
 LANDMARKS = 4000
 NEIGHBOURS = 10

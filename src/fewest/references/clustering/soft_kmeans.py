@@ -15,7 +15,7 @@ from sklearn.base import BaseEstimator, ClusterMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-Floats = npt.NDArray[np.float64]
+from fewest.tables.arrays import Floats
 
 WIDE = 8  # with more columns than this, distances inside the iteration are taken from a matrix product
 

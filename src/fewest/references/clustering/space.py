@@ -15,10 +15,9 @@ import pandas as pd
 
 from fewest.decision import Decision
 from fewest.engine.encoding import Encoding, cells
+from fewest.tables.arrays import Floats
 from fewest.tables.closeness import as_numbers
 from fewest.tables.schema import Feature, Schema
-
-Floats = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

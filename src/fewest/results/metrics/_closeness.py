@@ -14,10 +14,9 @@ import pandas as pd
 
 from fewest.results.explanation import STATUSES, Status
 from fewest.results.explanations import Explanations
+from fewest.tables.arrays import Floats
 from fewest.tables.closeness import feature_distances
 from fewest.tables.schema import Schema
-
-Floats = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True)

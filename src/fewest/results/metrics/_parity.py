@@ -5,14 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
 from fewest.errors import DataError, UsageError
 from fewest.results.explanation import STATUSES, Status
 from fewest.results.explanations import Explanations
+from fewest.tables.arrays import Floats
 
-Floats = npt.NDArray[np.float64]
 EXPLAINED, UNREACHABLE, NEGATIVE = (
     STATUSES.index(status) for status in (Status.EXPLAINED, Status.UNREACHABLE, Status.ALREADY_NEGATIVE)
 )

@@ -12,9 +12,10 @@ import pandas as pd
 
 from fewest.runs.verification.claims import FAR, Claims
 from fewest.runs.verification.leaf_entry import entered
-from fewest.runs.verification.model_scores import Bools, Scorer, replaced
+from fewest.runs.verification.model_scores import Scorer, replaced
 from fewest.runs.verification.report import Report
 from fewest.runs.verification.rules import differing
+from fewest.tables.arrays import Bools
 from fewest.tables.json_cells import moved_cells
 
 Sets = Sequence[Sequence[Mapping[str, Any]]]

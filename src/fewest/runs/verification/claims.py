@@ -14,9 +14,10 @@ import pandas as pd
 
 from fewest.runs.row_hashes import row_hashes
 from fewest.runs.verification.leaf_entry import entered
-from fewest.runs.verification.model_scores import Bools, Floats, Scorer, replaced
+from fewest.runs.verification.model_scores import Scorer, replaced
 from fewest.runs.verification.report import Report
 from fewest.runs.verification.rules import StatedRules, differing
+from fewest.tables.arrays import Bools, Floats
 from fewest.tables.json_cells import moved_cells
 from fewest.tables.schema import Schema
 

@@ -12,8 +12,9 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from fewest.runs.verification.model_scores import Bools, Floats, Scorer, replaced
+from fewest.runs.verification.model_scores import Scorer, replaced
 from fewest.runs.verification.rules import StatedRules, differing
+from fewest.tables.arrays import Bools, Floats
 
 VERTICES = 20_000
 LEAST = 1e-9
@@ -25,7 +26,8 @@ class ClaimCubes:
     """Cases, each with the reference beside it, and the claim that no set cheaper than ``below`` turns it."""
 
     rules: StatedRules
-    case: pd.DataFrame  # case, reference: (n, columns)
+    # case, reference: (n, columns)
+    case: pd.DataFrame
     reference: pd.DataFrame
     below: Floats  # (n,) float: Infinite where no set at all is said to turn the case
     plus: bool  # Whether the case's values are put onto the reference, instead of the other way round
@@ -48,7 +50,8 @@ class ClaimUnits:
     """What can move in each case, as units."""
 
     members: Bools  # (u, p) bool
-    differs: Bools  # differs, permitted: (n, p) bool
+    # differs, permitted: (n, p) bool
+    differs: Bools
     permitted: Bools
     movable: Bools  # (n, u) bool
     cost: Floats  # (n, u) float

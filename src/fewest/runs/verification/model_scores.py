@@ -6,15 +6,13 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
 from fewest.decision import Decision
+from fewest.tables.arrays import Bools, Floats
 from fewest.tables.schema import Schema
 from fewest.tables.scores import SINGLE
 
-Floats = npt.NDArray[np.float64]
-Bools = npt.NDArray[np.bool_]
 CLOSE = 1e-7
 CLOSE_SINGLE = 1e-4
 
