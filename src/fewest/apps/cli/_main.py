@@ -13,6 +13,7 @@ from typing import Annotated, Any
 
 import typer
 
+from fewest.apps import confined
 from fewest.apps.cli import _datasets, _paper, _references, _train
 from fewest.apps.cli._explore import explore
 from fewest.apps.cli._letter import letter
@@ -31,10 +32,13 @@ from fewest.apps.cli._options import (
 )
 from fewest.apps.cli._report import report
 from fewest.apps.cli._serve import serve
-from fewest.errors import FewestError
+from fewest.errors import FewestError, ModelError
 
 INTERRUPTED = 130
 INTERNAL = 1
+IN_PROCESS = "--in-process"
+# Commands that open files which somebody else may have made; `serve` has workers of its own.
+CONFINED = ("explain", "verify", "report", "explore", "letter", "references")
 REFERENCES = "Typical cases: a .csv or .json file; or single, clusters, near-threshold, leaves, made of --train."
 TABLES = "Cases to explain: .csv, .csv.gz or .parquet; with a run folder also several, and folders of them."
 
@@ -64,7 +68,11 @@ class DemoModel(StrEnum):
 
 @app.callback(invoke_without_command=True)
 def _start(
-    context: typer.Context, version: Annotated[bool, typer.Option("--version", help="Print the version.")] = False
+    context: typer.Context,
+    version: Annotated[bool, typer.Option("--version", help="Print the version.")] = False,
+    in_process: Annotated[
+        bool, typer.Option(IN_PROCESS, help="Open files here, not in a child process with limits: for files you trust.")
+    ] = False,
 ) -> None:
     if version:
         from fewest import __version__
@@ -180,10 +188,20 @@ def main(arguments: Sequence[str] | None = None) -> int:
     with warnings.catch_warnings():
         warnings.showwarning = _show_warning
         try:
-            code = app(args=arguments, prog_name="fewest", standalone_mode=False)
+            given = sys.argv[1:] if arguments is None else list(arguments)
+            asked = [argument for argument in given if argument != IN_PROCESS]
+            if arguments is None and asked == given and hasattr(os, "fork") and asked and asked[0] in CONFINED:
+                code = confined.enter(asked, listens=asked[0] == "explore")
+                if code is not None:
+                    return code
+            code = app(args=asked, prog_name="fewest", standalone_mode=False)
             sys.stdout.flush()
         except FewestError as error:
             return _complain(error.message, error.do, error.exit_code)
+        except MemoryError:
+            return _complain(
+                "it takes more memory than it may", f"set {confined.MEMORY} to more GB", ModelError.exit_code
+            )
         except (KeyboardInterrupt, typer.Abort):
             return _complain("interrupted", None, INTERRUPTED)
         except BrokenPipeError:
