@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import ast
+import datetime as dt
+from decimal import Decimal
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -181,3 +184,28 @@ def test_columns_with_gaps_or_other_numbers_or_no_common_beginning_are_not_level
     taken = jobs.assign(job=1.5)
     assert set(find_one_hot(taken)) == {"job (levels)"}
     assert len(Schema.infer(taken, find_one_hot(taken))) == 2
+
+
+TIME = pd.Timestamp("2026-01-01")
+
+
+@pytest.mark.parametrize(
+    "cells",
+    [
+        [TIME, TIME], [True, False], [dt.date(2026, 1, 1)] * 2, [1.0, True], [TIME, 1.0],
+        pd.array([True, None], dtype="boolean"), pd.to_timedelta([1, 2]),
+        pd.array([TIME, TIME], dtype="timestamp[ns][pyarrow]"), pd.array([True, False], dtype="bool[pyarrow]"),
+    ],
+)  # fmt: skip
+def test_times_and_truth_values_are_not_taken_for_numbers(cells: Any) -> None:
+    schema = Schema.infer(pd.DataFrame({"income": [1.5, 2.5]}))
+    with pytest.raises(DataError, match=r'column "income" holds .*, where the model was trained on numbers'):
+        schema.conform(pd.DataFrame({"income": cells}))
+
+
+@pytest.mark.parametrize(
+    "cells", [["1.5", "2"], [Decimal("1.5"), None], pd.array([1, None], dtype="Int64"), [None] * 2]
+)
+def test_what_stands_for_numbers_still_does(cells: Any) -> None:
+    schema = Schema.infer(pd.DataFrame({"income": [1.5, 2.5]}))
+    assert schema.conform(pd.DataFrame({"income": cells}))["income"].dtype == float

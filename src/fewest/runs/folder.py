@@ -69,6 +69,10 @@ class Folder:
         if (path / MANIFEST).is_file():
             folder._same(Run.open(path).manifest)
             folder.done = dict(enumerate(Run.open(path).manifest["parts"]))
+            damaged = [number for number, record in folder.done.items() if not folder._intact(record)]
+            if damaged:
+                what = f"{path} has ended, and its part {damaged[0]} is not what was written"
+                raise DataError(what, do="restore the part, or explain again, into another folder")
         elif (path / JOURNAL).is_file():
             folder._load()
         if not folder.finished:
@@ -107,13 +111,26 @@ class Folder:
             raise DataError(f"{self.path / JOURNAL} is damaged ({error})", do="name another folder") from error
         self._same(begun)
         for line in lines[:-1]:
-            record = _record(line)
-            if record and all(self._intact(file) for file in part_files(record)):
-                self.done[int(record.pop("part"))] = record
+            try:
+                record = _record(line)
+                if record and self._intact(record):
+                    Tally.from_dict(record)
+                    self.done[int(record.pop("part"))] = record
+            except (KeyError, TypeError, ValueError, AttributeError) as error:
+                what = f"{self.path / JOURNAL} is damaged: a line of it is not what was written ({line[:60]!r})"
+                raise DataError(what, do="name another folder") from error
 
-    def _intact(self, file: Mapping[str, Any]) -> bool:
-        path = self.path / str(file["name"])
-        return path.is_file() and path.stat().st_size == file["bytes"] and file_digest(path) == file["sha256"]
+    def _intact(self, record: Mapping[str, Any]) -> bool:
+        """Whether the files of a part are what was written."""
+        files = part_files(record)
+        if not files or any(not str(file["name"]).startswith("part-") or "/" in file["name"] for file in files):
+            raise ValueError("it names no files of a part")
+        return all(
+            (path := self.path / file["name"]).is_file()
+            and path.stat().st_size == file["bytes"]
+            and file_digest(path) == file["sha256"]
+            for file in files
+        )
 
     def _save(self) -> None:
         records = [self.plan, *({"part": number, **record} for number, record in sorted(self.done.items()))]

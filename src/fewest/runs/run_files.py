@@ -14,7 +14,7 @@ import pandas as pd
 
 from fewest.errors import DataError
 from fewest.runs.parts import read_answer, read_answers, read_cases, read_one
-from fewest.runs.storage import digest
+from fewest.runs.storage import digest, refuse_links
 from fewest.tables.saved_schema import schema_from_json
 from fewest.tables.schema import Schema
 
@@ -45,6 +45,7 @@ class RunFiles:
                 if begun
                 else "pass the folder that `fewest explain --out` made",
             )
+        refuse_links(path)
         try:
             content = json.loads(file.read_text(encoding="utf-8"))
             known = content.get("kind") == KIND and content.get("format") in READABLE

@@ -71,6 +71,20 @@ def sweep(folder: Path) -> None:
         leftover.unlink(missing_ok=True)
 
 
+def refuse_links(folder: Path) -> None:
+    """Refuse a folder in which a file is a link: what is read or written there would be somewhere else."""
+    try:
+        with os.scandir(folder) as entries:
+            for entry in entries:
+                if entry.is_symlink() or (entry.name == LOCK and entry.stat(follow_symlinks=False).st_nlink > 1):
+                    raise DataError(
+                        f"{folder} holds a link ({entry.name}) that leads out of it",
+                        do="put the file itself there; leave a folder alone that you do not trust",
+                    )
+    except OSError as error:
+        raise DataError(f"{folder} cannot be read: {error.strerror or error}", do="check the path") from error
+
+
 @contextmanager
 def locked(folder: Path) -> Iterator[None]:
     """Be the only writer of a folder. The lock of a process that has died is free: the system lets go of it."""
@@ -78,6 +92,7 @@ def locked(folder: Path) -> Iterator[None]:
         from filelock import FileLock, Timeout
     except ImportError as error:
         raise MissingExtraError("writing a run folder needs filelock", do=INSTALL) from error
+    refuse_links(folder)
     path = folder / LOCK
     lock = FileLock(path)
     try:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -20,6 +21,11 @@ Kind = Literal["number", "integer", "boolean", "category", "datetime", "indicato
 Unseen = Literal["error", "allow"]
 UNSEEN = get_args(Unseen)
 NUMERIC: frozenset[str] = frozenset({"number", "integer"})
+NOT_NUMBERS = {
+    "boolean": "true and false", "datetime64": "times", "datetime": "times", "date": "dates",
+    "timedelta64": "durations", "timedelta": "durations", "period": "periods", "time": "times of day",
+}  # fmt: skip
+ODD_CELLS = (bool, np.bool_, dt.date, dt.time, dt.timedelta, np.datetime64, np.timedelta64, pd.Period)
 MAX_DECIMALS = 6
 
 
@@ -315,7 +321,25 @@ def _conform_column(column: pd.Series[Any], feature: Feature, dtype: Any, unseen
         return column if column.dtype == dtype else pd.to_datetime(column).astype(dtype)
     if dtype is None or column.dtype == dtype:
         return column
+    if feature.is_numeric:
+        _refuse_kinds_other_than_numbers(column)
     return _conform_number(column, feature, dtype)
+
+
+def _refuse_kinds_other_than_numbers(column: pd.Series[Any]) -> None:
+    """Times and truth values turn into numbers without a word, and mean something else then."""
+    numeric = pd.api.types.is_numeric_dtype(column.dtype)
+    if numeric and not pd.api.types.is_bool_dtype(column.dtype):
+        return
+    odd = column.dropna()
+    if not numeric and odd.dtype == object:
+        odd = odd[odd.map(lambda cell: isinstance(cell, ODD_CELLS))]
+    kind = pd.api.types.infer_dtype(odd.astype(object))
+    if kind in NOT_NUMBERS:
+        raise DataError(
+            f'column "{column.name}" holds {NOT_NUMBERS[kind]}, where the model was trained on numbers',
+            do="write the numbers the model was trained on",
+        )
 
 
 def _conform_number(column: pd.Series[Any], feature: Feature, dtype: Any) -> pd.Series[Any]:
