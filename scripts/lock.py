@@ -16,10 +16,12 @@ HEAD = "# The test environment on Linux, x86-64, Python 3.11: pip install --requ
 
 
 def name_of(text: str) -> str:
+    """A package's name as pip compares it."""
     return re.sub(r"[-_.]+", "-", text).lower()
 
 
 def main() -> None:
+    """Ask pip, and write both files."""
     chosen = CONSTRAINTS.read_text().partition(BROUGHT)[0].rstrip("\n") + "\n"
     CONSTRAINTS.write_text(chosen)
     command = [sys.executable, "-m", "pip", "install", "-q", "--dry-run", "--ignore-installed", "--report", "-"]
