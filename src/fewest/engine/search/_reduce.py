@@ -247,9 +247,11 @@ def score_of(trees, x, r, flipped):  # type: ignore[no-untyped-def]
     total = trees.base
     for t in range(trees.root.shape[0]):
         node = np.int64(trees.root[t])
-        while trees.column[node] >= 0:
-            c, u = trees.column[node], trees.unit[node]
+        link = trees.link[node]
+        while link[COLUMN] >= 0:
+            c, u = link[COLUMN], link[TESTS]
             z = r[c] if u >= 0 and flipped[u] != 0 else x[c]
-            node = np.int64(trees.left[node] if left_of(trees, node, z) else trees.right[node])
+            node = np.int64(link[LEFT] if left_of(trees, node, z) else link[RIGHT])
+            link = trees.link[node]
         total += trees.value[node]
     return total

@@ -85,14 +85,18 @@ def run(problem: Problem, cubes: WorkCubes, kernel: Kernel, n_jobs: int) -> tupl
                 size = next_size(size, largest, time.monotonic() - begun)
                 first = end
 
-    n_jobs = max(1, min(n_jobs, n // 16))
-    edges = np.linspace(0, n, n_jobs + 1).astype(int).tolist()
-    if n_jobs == 1:
-        work_on(0, n)
-    else:
-        with ThreadPoolExecutor(n_jobs) as pool:
-            list(pool.map(work_on, edges[:-1], edges[1:]))
+    share_out(work_on, n, min(n_jobs, n // 16))
     return found, retry
+
+
+def share_out(work_on: Callable[[int, int], None], n: int, n_jobs: int) -> None:
+    """Call ``work_on(first, last)`` on contiguous slices of n cubes, one per thread."""
+    if n_jobs <= 1:
+        work_on(0, n)
+        return
+    edges = np.linspace(0, n, n_jobs + 1).astype(int).tolist()
+    with ThreadPoolExecutor(n_jobs) as pool:
+        list(pool.map(work_on, edges[:-1], edges[1:]))
 
 
 def next_size(size: int, largest: int, spent: float) -> int:

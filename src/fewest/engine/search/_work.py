@@ -43,23 +43,20 @@ NODES, KEPT, MET, STAMP, MARK, N_IMPLIES, N_FORBIDDEN, N_BANNED, DEGREE, N_TERMS
 
 
 class Trees(NamedTuple):
-    """The arrays of an Ensemble, and the unit that each node tests (-1 for none).
+    """The arrays of an Ensemble.
 
-    ``link`` holds column, unit, left and right child of each node side by side, as a walk needs them; ``plain`` says
-    that there are neither categories nor missing values, so that comparing with the threshold is all.
+    ``link`` holds column, unit tested (-1 for none), left and right child of each node side by side, as a walk needs
+    them; ``plain`` says that there are neither categories nor missing values, so that comparing with the threshold is
+    all.
     """
 
-    column: Ints32
+    link: Ints32
     threshold: Floats
-    left: Ints32
-    right: Ints32
     missing_left: Bools
     category: Ints32
     left_levels: Bools
     value: Floats
     root: Ints32
-    unit: Ints32
-    link: Ints32
     plain: bool
     base: float
 
@@ -151,6 +148,13 @@ class Work(NamedTuple):
     kept: Bools
     rank: Floats
     tally: Ints
+
+
+def by_unit(unit_of: Ints32, n_units: int) -> tuple[Ints, Ints]:
+    """The columns, unit by unit and those of no unit last, and where each unit's begin (u + 1,)."""
+    columns = np.argsort(np.where(unit_of < 0, n_units, unit_of), kind="stable")
+    span = np.searchsorted(unit_of[columns[: int((unit_of >= 0).sum())]], np.arange(n_units + 1))
+    return columns.astype(np.int64), span.astype(np.int64)
 
 
 class WorkPool(Generic[T]):

@@ -165,19 +165,13 @@ def _merged(found: list[FoundQuestion | Opaque], weights: list[float], question:
         for tree, first in zip(trees, offsets, strict=True)
     ]
     left, right, root = (np.concatenate(parts) for parts in zip(*moved, strict=True))
-    merged = Ensemble(
-        reading=reading,
-        column=np.concatenate([tree.column for tree in trees]),
-        threshold=np.concatenate([tree.threshold for tree in trees]),
-        left=left,
-        right=right,
-        missing_left=np.concatenate([tree.missing_left for tree in trees]),
-        category=np.concatenate([tree.category for tree in trees]),
-        left_levels=trees[0].left_levels,
-        value=np.concatenate([weight * tree.value for tree, weight in zip(trees, weights, strict=True)]),
-        root=root,
-        base=float(sum(weight * tree.base for tree, weight in zip(trees, weights, strict=True))),
-    )
+    joined = {
+        name: np.concatenate([getattr(tree, name) for tree in trees])
+        for name in ("column", "threshold", "missing_left", "category")
+    }
+    value = np.concatenate([weight * tree.value for tree, weight in zip(trees, weights, strict=True)])
+    base = float(sum(weight * tree.base for tree, weight in zip(trees, weights, strict=True)))
+    merged = replace(trees[0], reading=reading, left=left, right=right, value=value, root=root, base=base, **joined)
     return FoundQuestion(merged, link)
 
 

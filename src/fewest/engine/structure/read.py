@@ -118,17 +118,14 @@ def _origin(model: Any) -> str:
     return type(model).__module__.partition(".")[0]
 
 
-def _classes_meant(question: Question) -> int:
-    return 2 if question.against is None else 1 + max(2, question.positive, question.against)
-
-
 def _settled(model: Any, question: Question) -> Question | Opaque:
     """Check the classes asked about; keep `against` only where there are three or more."""
     name, classes = type(model).__name__, getattr(model, "classes_", None)
     if isinstance(classes, list):
         return Opaque(f"{name} has several outputs")
-    # A torch module does not name its classes: the reader counts its outputs.
-    count = len(classes) if classes is not None else _classes_meant(question)
+    count = 2 if question.against is None else 1 + max(2, question.positive, question.against)
+    if classes is not None:  # a torch module does not name its classes: the reader counts its outputs
+        count = len(classes)
     for place in (question.positive, question.against):
         if place is not None and not 0 <= place < count:
             raise UsageError(f"class number {place} is not among the {count} classes of {name}")
@@ -136,17 +133,13 @@ def _settled(model: Any, question: Question) -> Question | Opaque:
         return Opaque(f"{name} has seen one class only")
     if question.against == question.positive:
         raise UsageError("a class cannot be compared with itself", do="give 'against' another class")
-    if count > 2:
-        if question.against is None:
-            return Opaque(f"{name} has {count} classes; say which class the score is compared with (against)")
-        if question.kind == "label":
-            return Opaque(f"{name}: labels of {count} classes are not one cut; ask for kind='proba'")
-        if np.isnan(question.threshold):
-            raise UsageError("the threshold is not a number")
-        return question
-    if question.against is not None:
-        # Two classes: comparing them is asking for the more likely one.
+    if count == 2 and question.against is not None:
+        # Comparing two classes is asking for the more likely one.
         return replace(question, against=None, threshold=0.0 if question.kind == "decision" else 0.5)
+    if count > 2 and question.against is None:
+        return Opaque(f"{name} has {count} classes; say which class the score is compared with (against)")
+    if count > 2 and question.kind == "label":
+        return Opaque(f"{name}: labels of {count} classes are not one cut; ask for kind='proba'")
     if np.isnan(question.threshold):
         raise UsageError("the threshold is not a number")
     return question
