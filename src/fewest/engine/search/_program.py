@@ -64,10 +64,12 @@ def improve(
     work: Work,
 ) -> None:  # fmt: skip
     """Settle cube i if the solver can, otherwise raise its lower bound; the set found by descent is kept as a start."""
+    if problem.budget.expired():
+        return
     flipped = None if found.known[i] else some_set(cubes, trees, i)
     if flipped is not None:
         _consider(structure, problem, found, i, flipped)
-    if problem.budget.expired() or len(problem.rejected.get(i, ())):
+    if len(problem.rejected.get(i, ())) or problem.budget.expired():
         return
     n_leaves = int(list_leaves(i, ALL, trees, cubes, leaves, work))
     if not 0 <= n_leaves <= _MOST_LEAVES:

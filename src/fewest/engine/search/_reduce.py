@@ -72,6 +72,8 @@ def collect(trees, x, r, movable, most, bends, leaves, work):  # type: ignore[no
     n, top, cut = np.int64(0), np.int64(0), False
     state = work.ids[w.STATE]
     for t in range(trees.root.shape[0]):
+        if work.tally[w.NODE_CAP] == 0:
+            return np.int64(-1), True
         if not bends[t]:
             continue
         node = np.int64(trees.root[t])
@@ -181,7 +183,7 @@ def expand(n_leaves, m, most, sign, leaves, work):  # type: ignore[no-untyped-de
         if n_flipped > most:
             cut = True
             continue
-        if n_kept > 60:
+        if n_kept > 60 or work.tally[w.NODE_CAP] == 0:
             return np.int64(-1), True
         key = 0
         for j in range(start, start + n_flipped):

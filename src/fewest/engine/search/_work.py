@@ -38,8 +38,8 @@ CONSTANT, SPENT, FAR = range(3)
 KEPT_FAR, KEPT_SCORE, BEST_COST = range(3)
 # Positions in Work.tally: nodes spent, sets kept, acceptable sets met, stamps of the hash table and of the marks, how
 # many implications, forbidden and other banned sets concern this cube, the largest degree of a monomial, terms of the
-# polynomial.
-NODES, KEPT, MET, STAMP, MARK, N_IMPLIES, N_FORBIDDEN, N_BANNED, DEGREE, N_TERMS = range(10)
+# polynomial; how many nodes may be spent, zero when the time is up (another thread writes it).
+NODES, KEPT, MET, STAMP, MARK, N_IMPLIES, N_FORBIDDEN, N_BANNED, DEGREE, N_TERMS, NODE_CAP = range(11)
 
 
 class Trees(NamedTuple):
@@ -201,7 +201,7 @@ def make_work(n_units: int, n_implies: int, n_banned: int, keep: int) -> Work:
         banned=np.zeros((n_banned + 1, u), dtype=bool),
         kept=np.zeros((keep + 2, u), dtype=bool),
         rank=np.zeros((3, keep)),
-        tally=np.zeros(10, dtype=np.int64),
+        tally=np.zeros(11, dtype=np.int64),
     )
 
 

@@ -15,7 +15,7 @@ from fewest.engine.search._blocks import small_block, tree_changes, tree_costs, 
 from fewest.engine.search._gaussians import floor_for, pack_body
 from fewest.engine.search._program import improve, some_set
 from fewest.engine.search._reduce import COLUMN, LEFT, RIGHT
-from fewest.engine.search._run import pack, run
+from fewest.engine.search._run import pack, run, time_for
 from fewest.engine.search._work import Trees, Work, WorkAnswers, WorkCubes, leaf_lists, works
 from fewest.engine.search.problem import Found, Outcome, Problem
 from fewest.engine.structure.base import Ensemble
@@ -43,7 +43,11 @@ def solve(
     found, retry = search(structure, problem, trees, min(problem.budget.nodes, patience), n_jobs, small)
     if retry.any():
         cubes = pack(problem, structure.reading.cut, structure.reading.tolerance, True)
-        with leaf_lists.borrow(depth(trees)) as leaves, works.borrow(problem.n_units, 0, 0, 1) as work:
+        with (
+            leaf_lists.borrow(depth(trees)) as leaves,
+            works.borrow(problem.n_units, 0, 0, 1) as work,
+            time_for(work, cubes.node_cap, problem.budget.deadline),
+        ):
             for i in np.flatnonzero(retry).tolist():
                 program(structure, problem, cubes, trees, found, i, leaves, work)
         rest = np.flatnonzero(retry & (found.outcome == Outcome.STOPPED))
@@ -65,7 +69,7 @@ def search(
     bends = np.zeros((problem.n_cubes, len(trees.root)), dtype=bool)
     ceiling = cubes.limit.copy()
     if problem.cost is not None and not small and body is None:
-        _lower_ceilings(cubes, trees, ceiling)
+        _lower_ceilings(problem, cubes, trees, ceiling)
 
     def kernel(first: int, last: int, work: Work, out: WorkAnswers) -> None:
         tree_changes(first, last, trees, cubes, work, changes, constants, bends)
@@ -99,12 +103,12 @@ def _merge(found: Found, again: Found, rows: Ints) -> None:
             found.known[i], found.cost[i], found.moved[i] = again.known[j], again.cost[j], again.moved[j]
 
 
-def _lower_ceilings(cubes: WorkCubes, trees: Trees, ceiling: Floats) -> None:
+def _lower_ceilings(problem: Problem, cubes: WorkCubes, trees: Trees, ceiling: Floats) -> None:
     """Cost of some set per cube, where no rule stands in the way: the polynomial need not reach beyond it."""
     if len(cubes.implies) or len(cubes.banned):
         return
     for i in range(len(ceiling)):
-        flipped = some_set(cubes, trees, i)
+        flipped = None if problem.budget.expired() else some_set(cubes, trees, i)
         if flipped is not None:
             ceiling[i] = min(ceiling[i], cubes.cost[i, flipped].sum())
 
