@@ -20,6 +20,7 @@ from fewest.explainer import Explainer
 from fewest.results.explanation import Explanation, Status
 from fewest.results.explanations import Explanations
 from fewest.tables.schema import Feature, Schema
+from fewest.tables.values import written
 
 MAX_VERTICES = 1 << 14
 
@@ -159,18 +160,9 @@ def rebuilt(explanations: Explanations, answer: Explanation) -> pd.DataFrame:
         base = explanations.references.names.index(str(answer.reference))
         row = explanations.references.frame.iloc[[base]].copy()
     for change in answer.changes:
-        feature = explanations.schema.features[explanations.schema.index(change.feature)]
-        for column, value in _cells(feature, change.after).items():
+        for column, value in written(explanations.schema, change.feature, change.after).items():
             row[column] = pd.Series([value], index=row.index).astype(row[column].dtype)
     return row
-
-
-def _cells(feature: Feature, value: Any) -> dict[str, Any]:
-    if feature.kind == "indicators":
-        return {column: int(column == value) for column in feature.columns}
-    if isinstance(value, dict):
-        return value
-    return {feature.columns[0]: value}
 
 
 def check_turns(explanations: Explanations) -> int:
@@ -200,15 +192,12 @@ def check_exact(explainer: Explainer, explanations: Explanations, max_vertices: 
             _require(answer.status == Status.ALREADY_NEGATIVE, answer, "the model did not decide against this case")
             continue
         _require(answer.status != Status.ALREADY_NEGATIVE, answer, "the model decided against this case")
-        reference = _reference(explanations, answer)
+        number = explanations.references.names.index(str(answer.reference))
+        reference = explanations.references.frame.iloc[[number]]
         truth = brute_force(explainer, case, reference, max_vertices)
         _compare(explainer, answer, case, reference, truth)
         decided += truth.cost is not None or np.isinf(truth.searched)
     return decided
-
-
-def _reference(explanations: Explanations, answer: Explanation) -> pd.DataFrame:
-    return explanations.references.frame.iloc[[explanations.references.names.index(str(answer.reference))]]
 
 
 def _compare(

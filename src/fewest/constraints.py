@@ -31,8 +31,9 @@ class Constraint:
         return (self,)
 
     def features(self) -> tuple[str, ...]:
-        """Names of the features it speaks of."""
-        return ()
+        """Names of the features it speaks of: those that its fields hold."""
+        held = [getattr(self, field, ()) for field in ("name", "names", "cause", "effect")]
+        return tuple(name for part in held for name in ((part,) if isinstance(part, str) else part))
 
     def permits(self, schema: Schema, start: pd.DataFrame, goal: pd.DataFrame) -> Bools | None:
         """Which rows may move `features()[0]` from start to goal (n,); None where it does not restrict moves."""
@@ -64,10 +65,6 @@ class Immutable(Constraint):
         """One constraint for each name."""
         return (self,) if isinstance(self.name, str) else tuple(Immutable(name) for name in self.name)
 
-    def features(self) -> tuple[str, ...]:
-        """Names of the features it speaks of."""
-        return (self.name,) if isinstance(self.name, str) else tuple(self.name)
-
     def permits(self, schema: Schema, start: pd.DataFrame, goal: pd.DataFrame) -> Bools:
         """No row may move it."""
         return np.zeros(len(start), dtype=bool)
@@ -89,10 +86,6 @@ class Only(Constraint):
     def __post_init__(self) -> None:
         check_names("Only", self.name)
         check_word("direction", self.direction, ("up", "down"))
-
-    def features(self) -> tuple[str, ...]:
-        """Names of the features it speaks of."""
-        return (self.name,)
 
     def permits(self, schema: Schema, start: pd.DataFrame, goal: pd.DataFrame) -> Bools:
         """Rows whose goal lies in the direction; a missing value on either side has no direction and stays."""
@@ -119,10 +112,6 @@ class Range(Constraint):
         check_names("Range", self.name)
         if not self.low <= self.high:
             raise UsageError(f"the range {self.low}..{self.high} is empty", do="pass low <= high")
-
-    def features(self) -> tuple[str, ...]:
-        """Names of the features it speaks of."""
-        return (self.name,)
 
     def permits(self, schema: Schema, start: pd.DataFrame, goal: pd.DataFrame) -> Bools:
         """Rows whose goal lies in the range."""
@@ -151,10 +140,6 @@ class OneOf(Constraint):
         if isinstance(self.levels, str):
             raise UsageError(f"OneOf needs a list of levels, not {self.levels!r}", do=f'pass ["{self.levels}"]')
         object.__setattr__(self, "levels", tuple(self.levels))
-
-    def features(self) -> tuple[str, ...]:
-        """Names of the features it speaks of."""
-        return (self.name,)
 
     def permits(self, schema: Schema, start: pd.DataFrame, goal: pd.DataFrame) -> Bools:
         """Rows whose goal level is among them."""
@@ -204,10 +189,6 @@ class Linked(Constraint):
             raise UsageError("Linked needs at least two different features", do='e.g. Linked("height", "weight")')
         object.__setattr__(self, "names", names)
 
-    def features(self) -> tuple[str, ...]:
-        """Names of the features it speaks of."""
-        return self.names
-
 
 @dataclass(frozen=True)
 class Implies(Constraint):
@@ -225,10 +206,6 @@ class Implies(Constraint):
     def __post_init__(self) -> None:
         check_names("Implies", self.cause, self.effect)
 
-    def features(self) -> tuple[str, ...]:
-        """Names of the features it speaks of."""
-        return (self.cause, self.effect)
-
 
 @dataclass(frozen=True)
 class Forbidden(Constraint):
@@ -245,10 +222,6 @@ class Forbidden(Constraint):
     def __init__(self, *names: str) -> None:
         check_names("Forbidden", *names)
         object.__setattr__(self, "names", names)
-
-    def features(self) -> tuple[str, ...]:
-        """Names of the features it speaks of."""
-        return self.names
 
 
 @dataclass(frozen=True)

@@ -194,13 +194,7 @@ class Decision:
         return frame.to_numpy()
 
     def score(self, frame: pd.DataFrame) -> Floats:
-        """Score of each raw row, by one call of the model.
-
-        Parameters
-        ----------
-        frame : (n, columns)
-            Raw rows in the model's columns.
-        """
+        """Score of each raw row, by one call of the model."""
         return np.asarray(self.call(self.arrange(frame), frame)[0])
 
     def call(self, model_input: Any, frame: pd.DataFrame | None = None, model: Any = None) -> tuple[Any, Precision]:

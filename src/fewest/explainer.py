@@ -6,6 +6,7 @@ import os
 import time
 from collections.abc import Callable, Iterable, Mapping
 from importlib import import_module
+from inspect import signature
 from pathlib import Path
 from typing import Any, Literal
 
@@ -17,11 +18,11 @@ from fewest.credibility import Credibility
 from fewest.decision import Decision
 from fewest.engine.choices import Choices
 from fewest.engine.cubes import Engine
-from fewest.engine.goals import goals_of
+from fewest.engine.leaves import LeafGoals
 from fewest.engine.model_reading import ModelReader, ModelReading
-from fewest.engine.points import ENGINE
+from fewest.engine.points import ENGINE, PointGoals
 from fewest.errors import DataError, DoubtError, UsageError, check_count, check_number, check_word
-from fewest.references import References
+from fewest.references import Leaves, References
 from fewest.results.answers import Answers
 from fewest.results.explanations import Explanations
 from fewest.tables.arrays import Floats
@@ -115,20 +116,19 @@ class Explainer:
             max_nodes, self.n_jobs,
         )  # fmt: skip
         self.reader = ModelReader(decision, self.schema, self.references.frame, opaque=structure == "opaque")
-        self.goals = goals_of(chosen, self.reader, engine)
+        self.goals: LeafGoals | PointGoals
+        if isinstance(self.references, Leaves):
+            self.goals = LeafGoals(chosen, self.references)
+        else:
+            self.goals = PointGoals(chosen, self.reader, engine)
 
     def with_(self, **changes: Any) -> Explainer:
         """A new explainer with some of the choices replaced."""
-        now = {
-            "decision": self.decision, "references": self.references, "constraints": self.constraints,
-            "weights": self.weights, "direction": self.direction, "max_nodes": self.max_nodes, "n_jobs": self.n_jobs,
-            "unseen": self.unseen, "structure": self.structure, "credibility": self.credibility, "engine": self.engine,
-        }  # fmt: skip
-        unknown = set(changes) - set(now)
+        names = signature(Explainer).parameters
+        unknown = set(changes) - set(names)
         if unknown:
-            raise UsageError(f"with_ has no {sorted(unknown)[0]!r}", do=f"choose from {', '.join(now)}")
-        now.update(changes)
-        return Explainer(now.pop("decision"), now.pop("references"), **now)  # type: ignore[arg-type]
+            raise UsageError(f"with_ has no {sorted(unknown)[0]!r}", do=f"choose from {', '.join(names)}")
+        return Explainer(**{name: getattr(self, name) for name in names} | changes)
 
     def save(self, path: str | Path, *, training_rows: bool = False) -> None:
         """Write the explainer as one file, ``NAME.fewest``, for `fewest.persistence.load`.

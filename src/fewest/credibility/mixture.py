@@ -11,7 +11,7 @@ import numpy as np
 from fewest.credibility.base import Credibility, check_quantile
 from fewest.credibility.points import OnPoints, Points, sample
 from fewest.decision import Decision
-from fewest.engine.search.floor import Mixture
+from fewest.engine.search.problem import Mixture
 from fewest.errors import DataError, UsageError, check_count, check_number, check_word
 from fewest.references.training_rows import TrainingRows
 from fewest.tables.arrays import Floats

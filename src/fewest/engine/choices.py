@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import NamedTuple
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -16,7 +16,7 @@ from fewest.errors import UsageError
 from fewest.references.base import References
 from fewest.results.answers import Answers
 from fewest.results.explanation import STATUSES, Status
-from fewest.tables.arrays import Floats, Ints
+from fewest.tables.arrays import Floats
 
 CODE = {status: np.int8(k) for k, status in enumerate(STATUSES)}
 
@@ -64,16 +64,18 @@ def floored(credibility: Credibility | None) -> bool:
     return credibility is not None and not np.isneginf(credibility.floor)
 
 
-def without_floor(credibility: Credibility | None) -> Credibility | None:
-    """The same density, which is still reported, without a floor."""
-    return None if credibility is None else credibility.at(0.0)
+def or_plain(
+    answers: Answers, answer: Callable[[Any, pd.DataFrame], Answers], task: Any, frame: pd.DataFrame
+) -> Answers:
+    """Where nothing credible provably turns a case, show the best answer without a floor, and say so: NOT_CREDIBLE.
 
-
-def show_plain(answers: Answers, rows: Ints, plain: Answers) -> Answers:
-    """Enter the answers without a floor (``plain``) of cases that provably have none with it: NOT_CREDIBLE.
-
-    The lower bound stays that of credible sets. Cases that cannot be turned at all stay UNREACHABLE.
+    The density is still reported, and the lower bound stays that of credible sets. Cases that cannot be turned at all
+    stay UNREACHABLE.
     """
+    rows = np.flatnonzero(answers.status == CODE[Status.UNREACHABLE])
+    if not floored(task.credibility) or len(rows) == 0:
+        return answers
+    plain = answer(replace(task, credibility=task.credibility.at(0.0), alternatives=0), frame.iloc[rows])
     lower, nodes = answers.lower[rows].copy(), answers.nodes[rows].copy()
     answers.put(rows, plain)
     reachable = plain.status != CODE[Status.UNREACHABLE]

@@ -8,23 +8,57 @@ from typing import Any
 from zlib import crc32
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 
 from fewest.credibility.base import Credibility, PointDensity
 from fewest.credibility.mixture import GaussianDensity
+from fewest.decision import Decision, Verdicts
 from fewest.engine.choices import Choices, floored
 from fewest.engine.model_reading import ModelReading
 from fewest.engine.move_groups import MoveGroups
-from fewest.engine.search import Budget, Found, Problem, vertex_rows
-from fewest.engine.search.floor import Floor, MixtureCubes
+from fewest.engine.search import Budget, Found, Problem
+from fewest.engine.search.problem import Floor, MixtureCubes
 from fewest.engine.structure import Opaque
-from fewest.engine.verification import Vertices
 from fewest.tables.arrays import Bools, Floats, Ints, Ints32
 from fewest.tables.closeness import Distances
+from fewest.tables.frames import mix
 from fewest.tables.schema import Schema
 
 DEFAULT_NODES = 100_000
 DEFAULT_OWN_NODES = 20_000
+
+
+@dataclass(frozen=True)
+class Vertices:
+    """Raw rows between cases and references; every answer is re-scored on them by the user's own model."""
+
+    # decision, schema: Whose rows these are
+    decision: Decision
+    schema: Schema
+    start: pd.DataFrame  # (k, columns): Where cubes start
+    goal: pd.DataFrame  # (m, columns): Where moved features take their values from
+    goal_of: npt.NDArray[Any]  # (n,) int: Row of ``goal`` of each cube
+    sign: int = 1  # +1 where a turned row is one decided negative (SEV-), -1 where it is one decided positive (SEV+)
+    start_of: npt.NDArray[Any] | None = None  # (n,) int: Row of ``start`` of each cube. Default: the rows in order.
+
+    def rows(self, cubes: npt.NDArray[Any], features: Bools) -> pd.DataFrame:
+        """Typed raw rows of vertices: cube numbers (v,) and the features (v, p) taken from the goal."""
+        take = {column: features[:, j] for column, j in self.schema.feature_of.items()}
+        start = cubes if self.start_of is None else self.start_of[cubes]
+        return mix(self.start.iloc[start], self.goal, self.goal_of[cubes], take)
+
+    def verdicts(self, cubes: npt.NDArray[Any], features: Bools) -> Verdicts:
+        """The model's own decision on vertices, near ties scored alone."""
+        return self.decision.verdicts(self.rows(cubes, features))
+
+    def turned(self, verdicts: Verdicts) -> Bools:
+        """Which of these decisions are turned."""
+        return ~verdicts.positive if self.sign > 0 else verdicts.positive
+
+    def signed(self, cubes: npt.NDArray[Any], features: Bools) -> Floats:
+        """Signed scores for the level-wise search: turned means below zero."""
+        return np.asarray(self.sign * (self.decision.score(self.rows(cubes, features)) - self.decision.cut))
 
 
 @dataclass(frozen=True)
@@ -108,7 +142,7 @@ class Attempt:
 
     def block_score(self, final: Any, cubes: Ints, moved: Bools) -> Floats:
         """Signed scores of vertices by the final model alone, from mixed rows of its input."""
-        decision, rows = self.vertices.decision, vertex_rows(self.problem, cubes, moved)
+        decision, rows = self.vertices.decision, self.problem.vertex_rows(cubes, moved)
         return np.asarray(self.problem.sign * (decision.call(rows, model=final)[0] - decision.cut))
 
 

@@ -7,7 +7,7 @@ rows are scored then, still right, slower.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -22,33 +22,14 @@ from fewest.tables.schema import Schema
 Sources = list[frozenset[int]]
 
 # Transformers that put out one column for each column they take in, in order, each a function of that column alone.
-ONE_TO_ONE = frozenset(
-    [
-        "StandardScaler",
-        "MinMaxScaler",
-        "MaxAbsScaler",
-        "RobustScaler",
-        "PowerTransformer",
-        "QuantileTransformer",
-        "OrdinalEncoder",
-        "Binarizer",
-    ]
-)
-SELECTORS = frozenset(
-    [
-        "VarianceThreshold",
-        "SelectKBest",
-        "SelectPercentile",
-        "SelectFromModel",
-        "RFE",
-        "RFECV",
-        "SelectFpr",
-        "SelectFdr",
-        "SelectFwe",
-        "GenericUnivariateSelect",
-        "SequentialFeatureSelector",
-    ]
-)
+ONE_TO_ONE = frozenset({
+    "StandardScaler", "MinMaxScaler", "MaxAbsScaler", "RobustScaler", "PowerTransformer", "QuantileTransformer",
+    "OrdinalEncoder", "Binarizer",
+})  # fmt: skip
+SELECTORS = frozenset({
+    "VarianceThreshold", "SelectKBest", "SelectPercentile", "SelectFromModel", "RFE", "RFECV", "SelectFpr", "SelectFdr",
+    "SelectFwe", "GenericUnivariateSelect", "SequentialFeatureSelector",
+})  # fmt: skip
 
 
 class NotUnderstoodError(Exception):
@@ -100,11 +81,8 @@ class Encoding:
     def agrees(self, first: Any, second: Any, mixed: Any, second_of: npt.NDArray[Any], took: Bools) -> bool:
         """Whether encoded mixtures are mixtures of encoded rows, column block by column block.
 
-        Parameters
-        ----------
-        first, second, mixed : model input
-            Rows as `transform` gives them; row i of ``mixed`` has the features ``took[i]`` (n, p) from row
-            ``second_of[i]`` of ``second``, the others from row i of ``first``.
+        Row i of ``mixed`` has the features ``took[i]`` (n, p) from row ``second_of[i]`` of ``second``, the others from
+        row i of ``first``; all are rows as `transform` gives them.
         """
         if self.feature_of is None:
             return False
@@ -219,12 +197,13 @@ def _column_transformer(transformer: Any, inputs: Sources) -> Sources:
     return outputs
 
 
-def _feature_union(union: Any, inputs: Sources) -> Sources:
-    return [source for _, part in union.transformer_list for source in _outputs(part, inputs)]
-
-
 def _repeat(counts: Sequence[int], inputs: Sources) -> Sources:
     return [source for count, source in zip(counts, inputs, strict=True) for _ in range(count)]
+
+
+def _evenly(n_out: int, inputs: Sources) -> Sources:
+    """As many output columns for each input column."""
+    return _repeat([n_out // max(1, len(inputs))] * len(inputs), inputs)
 
 
 def _one_hot(encoder: Any, inputs: Sources) -> Sources:
@@ -236,29 +215,12 @@ def _one_hot(encoder: Any, inputs: Sources) -> Sources:
     return _repeat(counts, inputs)
 
 
-def _target_encoder(encoder: Any, inputs: Sources) -> Sources:
-    per_feature = len(encoder.encodings_) // max(1, len(inputs))
-    return _repeat([per_feature] * len(inputs), inputs)
-
-
 def _imputer(imputer: Any, inputs: Sources) -> Sources:
     empty = pd.isna(np.asarray(imputer.statistics_, dtype=object))
     kept = inputs if imputer.keep_empty_features else [s for s, gone in zip(inputs, empty, strict=True) if not gone]
     if imputer.add_indicator:
         kept = kept + [inputs[i] for i in imputer.indicator_.features_]
     return kept
-
-
-def _missing_indicator(indicator: Any, inputs: Sources) -> Sources:
-    return [inputs[i] for i in indicator.features_]
-
-
-def _bins(binner: Any, inputs: Sources) -> Sources:
-    return inputs if binner.encode == "ordinal" else _repeat(list(binner.n_bins_), inputs)
-
-
-def _splines(splines: Any, inputs: Sources) -> Sources:
-    return _repeat([splines.n_features_out_ // len(inputs)] * len(inputs), inputs)
 
 
 def _function(transformer: Any, inputs: Sources) -> Sources:
@@ -271,15 +233,15 @@ def _function(transformer: Any, inputs: Sources) -> Sources:
     raise NotUnderstoodError("a FunctionTransformer over several columns may blend them (declare it one-to-one)")
 
 
-_SPECIAL = {
+_SPECIAL: dict[str, Callable[[Any, Sources], Sources]] = {
     "Pipeline": _pipeline,
     "ColumnTransformer": _column_transformer,
-    "FeatureUnion": _feature_union,
+    "FeatureUnion": lambda union, inputs: [s for _, part in union.transformer_list for s in _outputs(part, inputs)],
     "OneHotEncoder": _one_hot,
-    "TargetEncoder": _target_encoder,
+    "TargetEncoder": lambda encoder, inputs: _evenly(len(encoder.encodings_), inputs),
     "SimpleImputer": _imputer,
-    "MissingIndicator": _missing_indicator,
-    "KBinsDiscretizer": _bins,
-    "SplineTransformer": _splines,
+    "MissingIndicator": lambda indicator, inputs: [inputs[i] for i in indicator.features_],
+    "KBinsDiscretizer": lambda bins, inputs: inputs if bins.encode == "ordinal" else _repeat(bins.n_bins_, inputs),
+    "SplineTransformer": lambda splines, inputs: _evenly(splines.n_features_out_, inputs),
     "FunctionTransformer": _function,
 }

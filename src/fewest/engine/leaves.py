@@ -11,7 +11,7 @@ import pandas as pd
 
 from fewest.credibility import Credibility
 from fewest.credibility.leaf_support import LeafDensity
-from fewest.engine.choices import CODE, Choices, TableWork, floored, show_plain, without_floor
+from fewest.engine.choices import CODE, Choices, TableWork, floored, or_plain
 from fewest.engine.model_reading import SAMPLE
 from fewest.errors import ModelError, UsageError
 from fewest.models.trees import Reach
@@ -66,14 +66,10 @@ class LeafTask:
 
 def answer(task: LeafTask, frame: pd.DataFrame) -> Answers:
     """Verified answers for a part of the table."""
-    if not floored(task.credibility) or task.offered is None:
-        return _answer(task, frame)
-    answers = _answer(replace(task, reach=task.reach.only(task.offered)), frame)
-    none = np.flatnonzero(answers.status == CODE[Status.UNREACHABLE])
-    if len(none) == 0:
-        return answers
-    plain = replace(task, credibility=without_floor(task.credibility), alternatives=0)
-    return show_plain(answers, none, _answer(plain, frame.iloc[none]))
+    credible = task
+    if floored(task.credibility) and task.offered is not None:
+        credible = replace(task, reach=task.reach.only(task.offered))
+    return or_plain(_answer(credible, frame), _answer, task, frame)
 
 
 def _answer(task: LeafTask, frame: pd.DataFrame) -> Answers:

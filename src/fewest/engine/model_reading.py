@@ -73,15 +73,7 @@ class ModelReading:
         return self if structure is self.structure else replace(self, structure=structure)
 
     def check_decisions(self, prepared: Floats, positive: Bools) -> None:
-        """Compare what was read with what the model decided, row by row; rounding is the model's own affair.
-
-        Parameters
-        ----------
-        prepared : (n, d)
-            The rows, as the search works on them.
-        positive : (n,) bool
-            What the model decided on the raw rows.
-        """
+        """Compare what was read of prepared rows with what the model decided; rounding is the model's own affair."""
         if isinstance(self.structure, Opaque):
             if not self.blocks or len(prepared) == 0:
                 return
@@ -165,20 +157,12 @@ class ModelReading:
 
 
 class ModelReader:
-    """What is read of a model: once, tried on a few cases before it is trusted, and given up where it is doubted.
-
-    Attributes
-    ----------
-    reading : ModelReading or None
-        None until `look` was called.
-    band : float
-        Differences of the model's own scores that decide nothing.
-    """
+    """What is read of a model: once, tried on a few cases before it is trusted, and given up where it is doubted."""
 
     def __init__(self, decision: Decision, schema: Schema, references: pd.DataFrame, opaque: bool) -> None:
         self._decision, self._schema, self._references, self._opaque = decision, schema, references, opaque
-        self.reading: ModelReading | None = None
-        self.band = 0.0
+        self.reading: ModelReading | None = None  # None until `look` was called
+        self.band = 0.0  # Differences of the model's own scores that decide nothing
         self._goals: Floats | None = None
 
     def look(self, cases: pd.DataFrame) -> ModelReading:

@@ -12,11 +12,11 @@ import pandas as pd
 
 from fewest.credibility.mixture import GaussianDensity
 from fewest.decision import Verdicts
-from fewest.engine.choices import CODE, Choices, TableWork, floored, show_plain, without_floor
+from fewest.engine.choices import CODE, Choices, TableWork, floored, or_plain
 from fewest.engine.cubes import Attempt, CasePairs, Engine, Task, credible_floor, set_up_cubes
 from fewest.engine.model_reading import ModelReader, ModelReading
 from fewest.engine.move_groups import MoveGroups
-from fewest.engine.search import Found, Outcome, solve, strategy_name, vertex_rows
+from fewest.engine.search import Found, Outcome, solve, strategy_name
 from fewest.engine.smallest_sets import Listing
 from fewest.engine.structure import Opaque
 from fewest.errors import UsageError
@@ -68,17 +68,8 @@ def _strategy(task: Task) -> str:
 
 
 def answer(task: Task, frame: pd.DataFrame) -> Answers:
-    """Verified answers for a part of the table.
-
-    Where it is proved that nothing credible turns a case, the best answer without a floor is shown instead, and says
-    so: NOT_CREDIBLE.
-    """
-    answers = _answer(task, frame)
-    none = np.flatnonzero(answers.status == CODE[Status.UNREACHABLE])
-    if not floored(task.credibility) or len(none) == 0:
-        return answers
-    plain = replace(task, credibility=without_floor(task.credibility), alternatives=0)
-    return show_plain(answers, none, _answer(plain, frame.iloc[none]))
+    """Verified answers for a part of the table."""
+    return or_plain(_answer(task, frame), _answer, task, frame)
 
 
 def _answer(task: Task, frame: pd.DataFrame) -> Answers:
@@ -199,7 +190,7 @@ def _search(task: Task, attempt: Attempt, best: Floats, length: Floats) -> None:
     rejected: dict[int, Bools] = {}
     for turn in range(REJECTIONS + OWN_ROUNDS):
         inside = structure if turn < REJECTIONS else Opaque("the model's own scores decide near ties")
-        part = problem.take(pending, {k: rejected[c] for k, c in enumerate(pending.tolist()) if c in rejected})
+        part = replace(problem, rejected=rejected).take(pending)
         if turn >= REJECTIONS:
             part = replace(part, budget=task.budget(own=True))
             attempt.own[pending] = True
@@ -248,7 +239,7 @@ def confirm(attempt: Attempt, cubes: Ints) -> Ints:
     # A set was found because what was read says that it turns: where the model agrees there is nothing to compare.
     doubtful = np.flatnonzero(np.append(~good[: len(cubes)], np.ones(len(probes), dtype=bool)))
     if attempt.inside is not None and len(doubtful):
-        assumed = vertex_rows(attempt.problem, everywhere[doubtful], moved[doubtful])
+        assumed = attempt.problem.vertex_rows(everywhere[doubtful], moved[doubtful])
         attempt.inside.check_decisions(assumed, verdicts.positive[doubtful])
     good = good[: len(cubes)]
     attempt.score_after[cubes] = verdicts.score[: len(cubes)]

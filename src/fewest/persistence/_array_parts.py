@@ -20,7 +20,7 @@ from fewest.credibility.mixture import GaussianDensity
 from fewest.credibility.neighbours import NeighbourDensity
 from fewest.credibility.points import Part, Points
 from fewest.decision import Decision
-from fewest.engine.search.floor import Mixture
+from fewest.engine.search.problem import Mixture
 from fewest.errors import DataError, UsageError
 from fewest.models.trees.file import from_dict as tree_from_dict
 from fewest.models.trees.tree import Tree

@@ -16,17 +16,8 @@ MAX_DENSE_CELLS = 200_000_000
 def to_frame(data: Any, columns: Sequence[str] | None = None) -> pd.DataFrame:
     """Turn a table of any supported kind into a pandas frame with unique text column names.
 
-    Parameters
-    ----------
-    data : DataFrame (pandas, polars), pyarrow Table, 2-d array, scipy sparse matrix or mapping of columns
-        The table. A pandas frame is returned as it is, not copied.
-    columns : sequence of str, optional
-        Names for tables that have none (arrays); ``x0, x1, ...`` when not given.
-
-    Examples
-    --------
-    >>> to_frame(np.array([[1.0, 2.0]])).columns.tolist()
-    ['x0', 'x1']
+    A pandas frame is returned as it is, not copied. ``columns`` are names for tables that have none (arrays); without
+    them they are ``x0, x1, ...``.
     """
     frame = _convert(data, columns)
     names = frame.columns
@@ -109,18 +100,9 @@ def _series(column: Any) -> pd.Series[Any]:
 def mix(
     frame: pd.DataFrame, other: pd.DataFrame, rows: np.ndarray[Any, Any], take: Mapping[str, np.ndarray[Any, Any]]
 ) -> pd.DataFrame:
-    """Rows of ``frame`` in which some cells are taken from ``other``.
+    """Rows of ``frame`` in which some cells are taken from ``rows`` (n,) of ``other``, which has the same columns.
 
-    Parameters
-    ----------
-    frame : (n, columns)
-        Where the rows start from.
-    other : (m, columns), same columns and dtypes
-        Where replaced cells come from.
-    rows : (n,) int
-        For each row of ``frame`` the row of ``other``.
-    take : mapping
-        Column -> (n,) bool; True where the cell comes from ``other``. Columns left out keep their values.
+    ``take``: column -> (n,) bool, True where the cell comes from ``other``. Columns left out keep their values.
     """
     out = {}
     for name in frame.columns:

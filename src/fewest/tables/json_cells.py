@@ -17,13 +17,7 @@ Read = Callable[[Feature, pd.DataFrame], list[Any]]
 
 
 def numbers(values: npt.NDArray[Any]) -> list[str]:
-    """Numbers as JSON text; what is not finite is null.
-
-    Examples
-    --------
-    >>> numbers(np.array([0.5, np.nan])), numbers(np.array([3]))
-    (['0.5', 'null'], ['3'])
-    """
+    """Numbers as JSON text; what is not finite is null."""
     if len(values) == 0:
         return []
     text = json.dumps(values.tolist())
@@ -31,25 +25,13 @@ def numbers(values: npt.NDArray[Any]) -> list[str]:
 
 
 def names(levels: Sequence[Any], codes: npt.NDArray[Any]) -> list[str]:
-    """Levels as JSON text, by their codes; -1 is null.
-
-    Examples
-    --------
-    >>> names(["a", "b"], np.array([1, -1]))
-    ['"b"', 'null']
-    """
+    """Levels as JSON text, by their codes; -1 is null."""
     texts = np.array([*(json.dumps(level, ensure_ascii=False) for level in levels), "null"], dtype=object)
     return texts[codes].tolist()  # type: ignore[no-any-return]
 
 
 def lines(columns: Mapping[str, Sequence[str]]) -> bytes:
-    """Columns of JSON text as JSON lines; any text can be the name of a column.
-
-    Examples
-    --------
-    >>> lines({"row": ["0", "1"], "status": ['"A"', '"B"']})
-    b'{"row": 0, "status": "A"}\\n{"row": 1, "status": "B"}\\n'
-    """
+    """Columns of JSON text as JSON lines; any text can be the name of a column."""
     names = [json.dumps(name, ensure_ascii=False).replace("{", "{{").replace("}", "}}") for name in columns]
     fields = ", ".join(f"{name}: {{}}" for name in names)
     return "".join(map(f"{{{{{fields}}}}}\n".format, *columns.values())).encode("utf-8", "surrogatepass")
@@ -67,20 +49,9 @@ def texts(feature: Feature, frame: pd.DataFrame) -> list[str]:
 
 
 def moved_cells(schema: Schema, frame: pd.DataFrame, moved: npt.NDArray[np.bool_], read: Read = texts) -> list[Any]:
-    """The cells that are moved, row by row and in column order within a row.
+    """The cells that are moved (n, p), row by row and in column order within a row.
 
-    Parameters
-    ----------
-    frame : (n, columns)
-    moved : (n, p) bool
-    read : callable
-        Reads a column: `texts`, or `fewest.tables.values.typed_column`.
-
-    Examples
-    --------
-    >>> X = pd.DataFrame({"age": [30, 40], "job": ["a", "b"]})
-    >>> moved_cells(Schema.infer(X), X, np.array([[True, False], [True, True]]))
-    ['30', '40', '"b"']
+    ``read`` reads a column: `texts`, or `fewest.tables.values.typed_column`.
     """
     rows, owner = np.nonzero(moved)
     out = np.empty(len(rows), dtype=object)
@@ -92,20 +63,9 @@ def moved_cells(schema: Schema, frame: pd.DataFrame, moved: npt.NDArray[np.bool_
 
 
 def goal_cells(
-    schema: Schema,
-    goals: pd.DataFrame,
-    goal_of: npt.NDArray[Any],
-    moved: npt.NDArray[np.bool_],
-    read: Read = texts,
+    schema: Schema, goals: pd.DataFrame, goal_of: npt.NDArray[Any], moved: npt.NDArray[np.bool_], read: Read = texts
 ) -> list[Any]:
-    """The same of the goals that rows lead to; the few goals are read once.
-
-    Examples
-    --------
-    >>> X = pd.DataFrame({"age": [30, 40], "job": ["a", "b"]})
-    >>> goal_cells(Schema.infer(X), X, np.array([1]), np.array([[False, True]]))
-    ['"b"']
-    """
+    """The same of the goals that rows lead to; the few goals are read once."""
     known = np.empty((len(schema), len(goals)), dtype=object)
     for j, feature in enumerate(schema.features):
         known[j] = _objects(read(feature, goals))

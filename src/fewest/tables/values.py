@@ -21,13 +21,6 @@ class Cells:
 
     Columns are kept apart: a row taken out of a pandas table has one dtype, in which whole numbers become fractions and
     narrow floats wide ones.
-
-    Examples
-    --------
-    >>> cells = Cells.of(pd.DataFrame({"age": [30, 40], "rate": np.array([0.1, 0.2], dtype="float32")}))
-    >>> schema = Schema.infer(pd.DataFrame({"age": [30, 40], "rate": np.array([0.1, 0.2], dtype="float32")}))
-    >>> [cells.value(1, feature) for feature in schema.features]
-    [40, 0.2]
     """
 
     arrays: Mapping[str, Any]
@@ -45,13 +38,7 @@ class Cells:
 
 
 def value_of(feature: Feature, values: Mapping[str, Any] | pd.Series[Any]) -> Any:
-    """A feature's value: the level of a one-hot group, the parts of any other group.
-
-    Examples
-    --------
-    >>> value_of(Feature("job", "indicators", ("none", "clerk")), {"none": 0, "clerk": 1})
-    'clerk'
-    """
+    """A feature's value: the level of a one-hot group, the parts of any other group."""
     if feature.kind == "indicators":
         return next((column for column in feature.columns if values.get(column) == 1), None)
     if len(feature.columns) > 1:
@@ -67,14 +54,7 @@ def typed_column(feature: Feature, frame: pd.DataFrame) -> list[Any]:
 
 
 def typed(value: Any, feature: Feature) -> Any:
-    """A cell in its feature's own type, None where it is missing.
-
-    Examples
-    --------
-    >>> age = Feature("age", "integer", ("age",))
-    >>> typed(40.0, age), typed(float("nan"), age)
-    (40, None)
-    """
+    """A cell in its feature's own type, None where it is missing."""
     if is_missing(value):
         return None
     if feature.kind == "integer" and float(value).is_integer():
@@ -87,13 +67,7 @@ def typed(value: Any, feature: Feature) -> Any:
 
 
 def decoded(value: Any, feature: Feature, schema: Schema) -> Any:
-    """A feature's value as JSON held it, typed again.
-
-    Examples
-    --------
-    >>> decoded("2026-01-05T00:00:00", Feature("day", "datetime", ("day",)), Schema(()))
-    Timestamp('2026-01-05 00:00:00')
-    """
+    """A feature's value as JSON held it, typed again."""
     if isinstance(value, dict):
         return {column: decoded_cell(part, column, feature, schema) for column, part in value.items()}
     return value if feature.kind == "indicators" else decoded_cell(value, feature.columns[0], feature, schema)
@@ -110,13 +84,7 @@ def decoded_cell(value: Any, column: str, feature: Feature, schema: Schema) -> A
 
 
 def decoded_row(row: Mapping[str, Any], schema: Schema) -> dict[str, Any]:
-    """Feature -> its value in a row of plain cells, as JSON or Arrow hold them.
-
-    Examples
-    --------
-    >>> decoded_row({"age": 40.0}, Schema((Feature("age", "integer", ("age",)),)))
-    {'age': 40}
-    """
+    """Feature -> its value in a row of plain cells, as JSON or Arrow hold them."""
     return {
         feature.name: value_of(
             feature, {name: decoded_cell(row[name], name, feature, schema) for name in feature.columns}
@@ -126,14 +94,7 @@ def decoded_row(row: Mapping[str, Any], schema: Schema) -> dict[str, Any]:
 
 
 def written(schema: Schema, name: str, value: Any) -> dict[str, Any]:
-    """Cells of a feature's columns that hold a value: the inverse of `Cells.value`.
-
-    Examples
-    --------
-    >>> home = Feature("home", "indicators", ("own", "rent"), levels=("own", "rent"))
-    >>> written(Schema((home,)), "home", "rent")
-    {'own': 0, 'rent': 1}
-    """
+    """Cells of a feature's columns that hold a value: the inverse of `Cells.value`."""
     feature = schema.features[schema.index(name)]
     if feature.kind == "indicators":
         return {column: int(column == value) for column in feature.columns}

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from fewest.engine.search import ensemble
+from fewest.engine.search._run import time_for
+from fewest.engine.search._work import NODE_CAP, works
 from fewest.engine.search.problem import Budget, Found, Outcome, Problem, Rules
 from fewest.engine.structure.base import Ensemble, Reading, as_floats
 
@@ -203,6 +206,33 @@ def test_nothing_begins_after_the_deadline():
     found = ensemble.solve(model, replace(problem, budget=Budget(deadline=0.0)))
     assert (found.outcome == Outcome.STOPPED).all()
     assert (found.lower == 0).all()
+
+
+@pytest.mark.parametrize("options", [(), ("cost",), ("all_sets",)], ids="+".join)
+def test_a_deadline_in_the_middle_of_a_cube_leaves_true_answers_and_true_bounds(options):
+    model, problem = random_case(3, options, n_cubes=150, n_units=14, n_trees=40, depth=6)
+    whole = ensemble.solve(model, problem)
+    stopped = 0
+    for k in range(24):
+        budget = Budget(deadline=time.monotonic() + 2e-4 * 1.4**k)
+        found = ensemble.solve(model, replace(problem, budget=budget), program=lambda *_: None)
+        ended = found.outcome != Outcome.STOPPED
+        assert np.array_equal(found.outcome[ended], whole.outcome[ended])
+        assert np.array_equal(found.moved[ended], whole.moved[ended])
+        assert (found.lower[~ended] <= whole.lower[~ended]).all()
+        stopped += int((~ended).sum())
+    assert stopped > 0
+
+
+def test_when_the_time_is_up_kernels_are_told_and_the_next_search_is_not():
+    model, problem = random_case(3)
+    whole = ensemble.solve(model, problem)
+    with works.borrow(problem.n_units, 0, 0, 1) as work, time_for(work, 10**9, time.monotonic()):
+        while work.tally[NODE_CAP]:
+            time.sleep(0.001)
+    again = ensemble.solve(model, problem)
+    assert np.array_equal(again.outcome, whole.outcome)
+    assert np.array_equal(again.nodes, whole.nodes)
 
 
 @pytest.mark.parametrize("options", [(), ("cost",), ("rules",), ("limit",)], ids="+".join)

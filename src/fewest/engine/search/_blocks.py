@@ -36,6 +36,8 @@ def tree_changes(first, last, trees, cubes, work, changes, constants, bends):  #
     for u in range(cubes.movable.shape[1]):
         work.ids[w.STATE, u] = _FREE
     for i in range(first, last):
+        if work.tally[w.NODE_CAP] == 0:
+            break
         x, r = cubes.start[i], cubes.goal[cubes.goal_of[i]]
         raw = singles(trees, x, r, cubes.movable[i], cubes.sign, work, changes[i], bends[i])
         constants[i] = cubes.sign * (raw - cubes.cut)
@@ -46,6 +48,8 @@ def small_block(first, last, changes, constants, cubes, work, out):  # type: ign
     """Answer those of cubes first..last - 1 that need at most one flip; ``out.todo`` marks the others."""
     plain = not (cubes.implies.shape[0] or cubes.banned.shape[0] or cubes.cost.shape[0] or cubes.all_sets)
     for i in range(first, last):
+        if work.tally[w.NODE_CAP] == 0:
+            break
         if plain and constants[i] >= cubes.tolerance and cubes.limit[i] >= 2.0:
             out.todo[i] = not best_single(i, constants[i], changes[i], cubes, out)
         else:
@@ -60,6 +64,9 @@ def tree_sizes(  # type: ignore[no-untyped-def]
     """Least number of flips, from two on: take in more of the polynomial until the cube is answered."""
     for i in range(first, last):
         if not out.todo[i]:
+            continue
+        if work.tally[w.NODE_CAP] == 0:
+            out.lower[i] = 2 if floor is None else 1
             continue
         loose = begin_cube(i, changes, cubes, work, floor)
         most_wanted = math.floor(min(cubes.limit[i] + 1e-9, 1e9))
@@ -89,7 +96,7 @@ def tree_costs(  # type: ignore[no-untyped-def]
 ):
     """Least cost, by a polynomial that reaches as far as any set that costs at most ``ceiling`` (n,)."""
     for i in range(first, last):
-        if not out.todo[i]:
+        if not out.todo[i] or work.tally[w.NODE_CAP] == 0:
             continue
         loose = begin_cube(i, changes, cubes, work, floor)
         if floor is not None:
@@ -107,7 +114,7 @@ def tree_costs(  # type: ignore[no-untyped-def]
 def additive_sizes(first, last, changes, constants, cubes, work, out, floor):  # type: ignore[no-untyped-def]
     """Least number of flips, from two on, of a polynomial of degree one."""
     for i in range(first, last):
-        if out.todo[i]:
+        if out.todo[i] and work.tally[w.NODE_CAP] > 0:
             loose, answered = begin_cube(i, changes, cubes, work, floor), False
             if floor is not None:
                 answered = small_dense_sets(i, first, constants[i], loose, cubes, work, out, floor)
@@ -123,7 +130,7 @@ def additive_sizes(first, last, changes, constants, cubes, work, out, floor):  #
 def additive_costs(first, last, changes, constants, cubes, work, out, floor):  # type: ignore[no-untyped-def]
     """Least cost of a polynomial of degree one."""
     for i in range(first, last):
-        if out.todo[i]:
+        if out.todo[i] and work.tally[w.NODE_CAP] > 0:
             loose = begin_cube(i, changes, cubes, work, floor)
             if floor is not None:
                 small_dense_sets(i, first, constants[i], loose, cubes, work, out, floor)

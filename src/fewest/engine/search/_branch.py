@@ -146,7 +146,7 @@ def last_pairs(work, t, m, tolerance, floor):  # type: ignore[no-untyped-def]
 
 
 @inner()
-def by_size(work, m, k, tolerance, node_cap, floor):  # type: ignore[no-untyped-def]
+def by_size(work, m, k, tolerance, floor):  # type: ignore[no-untyped-def]
     """Rank all turned sets of exactly k >= 2 units that are at the floor. CAPPED: not all were seen."""
     n_root = work.at[w.N_FREE, 0]
     state, t = DONE, np.int64(0)
@@ -185,7 +185,7 @@ def by_size(work, m, k, tolerance, node_cap, floor):  # type: ignore[no-untyped-
             far = work.sum[w.FAR, t] + work.per[w.DISTANCE, work.order[t, i]]
             if too_far(work, far + nearest(work, t, i + 1, picks - 1)):
                 continue
-        if work.tally[w.NODES] >= node_cap or not descend(work, t, i, picks - 1):
+        if work.tally[w.NODES] >= work.tally[w.NODE_CAP] or not descend(work, t, i, picks - 1):
             state = CAPPED
             break
         if floor is not None:

@@ -197,7 +197,7 @@ def offer_depth(work, t, m):  # type: ignore[no-untyped-def]
 
 
 @inner()
-def by_cost(work, m, tolerance, limit, node_cap, loose, step, strict, floor):  # type: ignore[no-untyped-def]
+def by_cost(work, m, tolerance, limit, loose, step, strict, floor):  # type: ignore[no-untyped-def]
     """Rank the turned sets of least cost, at most ``limit``, that are at the floor. CAPPED: not all were seen.
 
     With ``strict`` only sets cheaper than the best so far are looked for: the least cost, and one set. Without it,
@@ -218,7 +218,7 @@ def by_cost(work, m, tolerance, limit, node_cap, loose, step, strict, floor):  #
             top = min(top, best - max(0.5 * step, 2 * SAME * best))
         if work.at[w.PLACE, t] < 0:
             work.at[w.PLACE, t] = 0
-            if work.tally[w.NODES] >= node_cap:
+            if work.tally[w.NODES] >= work.tally[w.NODE_CAP]:
                 return CAPPED
             work.tally[w.NODES] += 1
             turned = work.sum[w.CONSTANT, t] < tolerance and work.sum[w.SPENT, t] <= top

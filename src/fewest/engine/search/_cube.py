@@ -188,7 +188,7 @@ def search_sizes(i, first, m, k, last, complete, cubes, work, out, floor):  # ty
     while k <= last:
         state = CAPPED
         if k + 2 <= work.lin.shape[0]:
-            state = by_size(work, m, k, cubes.tolerance, cubes.node_cap, floor)
+            state = by_size(work, m, k, cubes.tolerance, floor)
         if state == CAPPED or work.tally[w.KEPT] > 0:
             break
         k += 1
@@ -219,7 +219,7 @@ def search_costs(i, first, m, top, complete, loose, cubes, work, out, floor):  #
         nothing(i, np.inf, out)
         return
     step = step_of(work, m)
-    state = by_cost(work, m, cubes.tolerance, top, cubes.node_cap, loose, step, np.bool_(True), floor)
+    state = by_cost(work, m, cubes.tolerance, top, loose, step, np.bool_(True), floor)
     if state == CAPPED:
         out.retry[i] = True
         if work.tally[w.KEPT] > 0:
@@ -229,7 +229,7 @@ def search_costs(i, first, m, top, complete, loose, cubes, work, out, floor):  #
         for v in range(m):
             work.kept[put_by, v] = work.kept[0, v]
         work.tally[w.NODES], work.tally[w.KEPT], work.tally[w.MET] = 0, 0, 0
-        state = by_cost(work, m, cubes.tolerance, least, cubes.node_cap, loose, step, np.bool_(False), floor)
+        state = by_cost(work, m, cubes.tolerance, least, loose, step, np.bool_(False), floor)
         work.tally[w.NODES] += spent
         if work.tally[w.KEPT] == 0:
             work.tally[w.KEPT], work.rank[w.BEST_COST, 0] = 1, least

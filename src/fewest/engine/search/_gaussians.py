@@ -19,8 +19,8 @@ import numpy as np
 
 from fewest.engine.numba_cache import inner
 from fewest.engine.search import _work as w
-from fewest.engine.search._work import WorkCubes
-from fewest.engine.search.floor import Floor, MixtureCubes
+from fewest.engine.search._work import WorkCubes, by_unit
+from fewest.engine.search.problem import Problem
 from fewest.tables.arrays import Floats, Ints
 
 _ROUNDING = 64 * 2.0**-52
@@ -79,13 +79,13 @@ class CompiledFloor(NamedTuple):
     room: Room
 
 
-def pack_body(floor: Floor, bodies: MixtureCubes, n_units: int) -> Body:
-    """Contiguous arrays of fixed types."""
-    mixture = bodies.mixture
+def pack_body(problem: Problem) -> Body | None:
+    """The mixture of a problem's floor in contiguous arrays of fixed types; None where it has none."""
+    if problem.floor is None or problem.floor.bodies is None:
+        return None
+    bodies, mixture = problem.floor.bodies, problem.floor.bodies.mixture
     inverse = np.ascontiguousarray(mixture.root @ np.swapaxes(mixture.root, 1, 2))
-    unit_of = np.asarray(bodies.unit_of)
-    columns = np.argsort(np.where(unit_of < 0, n_units, unit_of), kind="stable")
-    span = np.searchsorted(unit_of[columns[: int((unit_of >= 0).sum())]], np.arange(n_units + 1))
+    columns, span = by_unit(bodies.unit_of, problem.n_units)
     return Body(
         constant=np.ascontiguousarray(mixture.constant, dtype=np.float64),
         mean=np.ascontiguousarray(mixture.mean, dtype=np.float64),
@@ -94,14 +94,16 @@ def pack_body(floor: Floor, bodies: MixtureCubes, n_units: int) -> Body:
         largest=np.abs(inverse).max(axis=(1, 2)),
         start=np.ascontiguousarray(bodies.start, dtype=np.float64),
         goal=np.ascontiguousarray(bodies.goal, dtype=np.float64),
-        columns=columns.astype(np.int64),
-        span=span.astype(np.int64),
-        level=float(floor.level),
+        columns=columns,
+        span=span,
+        level=float(problem.floor.level),
     )
 
 
-def floor_for(body: Body, cubes: WorkCubes) -> CompiledFloor:
-    """The mixture with scratch space for one block of cubes."""
+def floor_for(body: Body | None, cubes: WorkCubes) -> CompiledFloor | None:
+    """The mixture, where there is one, with scratch space for one block of cubes."""
+    if body is None:
+        return None
     c, e = body.mean.shape
     m = max(1, int(cubes.movable.sum(axis=1).max(initial=0)))
     room = Room(

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
 
 from fewest.engine.search._subsets import acceptable, record, summed
 from fewest.engine.search._ties import as_cheap
-from fewest.engine.search.problem import Found, Outcome, Problem
+from fewest.engine.search.problem import Found, Outcome, Problem, Score
 from fewest.tables.arrays import Bools, Floats, Ints
-
-Score = Callable[[Ints, Bools], Floats]
 
 
 def give_up(score: Score, problem: Problem, tolerance: float, batch: int, found: Found, cubes: Ints) -> None:

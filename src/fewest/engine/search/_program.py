@@ -46,38 +46,30 @@ class _Rows:
     """Sparse constraint rows, collected one by one."""
 
     def __init__(self) -> None:
-        self.row: list[int] = []
-        self.col: list[int] = []
-        self.val: list[float] = []
-        self.low: list[float] = []
-        self.high: list[float] = []
+        self.entries: list[tuple[int, int, float]] = []
+        self.bounds: list[tuple[float, float]] = []
 
     def add(self, cols: list[int], values: list[float], low: float, high: float) -> None:
-        self.row += [len(self.low)] * len(cols)
-        self.col += cols
-        self.val += values
-        self.low.append(low)
-        self.high.append(high)
+        self.entries += [(len(self.bounds), col, value) for col, value in zip(cols, values, strict=True)]
+        self.bounds.append((low, high))
 
     def constraint(self, n: int) -> LinearConstraint:
-        matrix = coo_array((self.val, (self.row, self.col)), shape=(len(self.low), n)).tocsr()
-        return LinearConstraint(matrix, self.low, self.high)
+        row, col, value = zip(*self.entries, strict=True)
+        matrix = coo_array((value, (row, col)), shape=(len(self.bounds), n)).tocsr()
+        return LinearConstraint(matrix, *np.transpose(self.bounds))
 
 
 def improve(
-    structure: Ensemble,
-    problem: Problem,
-    cubes: WorkCubes,
-    trees: Trees,
-    found: Found,
-    i: int,
-    leaves: WorkLeaves,
+    structure: Ensemble, problem: Problem, cubes: WorkCubes, trees: Trees, found: Found, i: int, leaves: WorkLeaves,
     work: Work,
-) -> None:
+) -> None:  # fmt: skip
     """Settle cube i if the solver can, otherwise raise its lower bound; the set found by descent is kept as a start."""
-    if not found.known[i]:
-        _descend(structure, problem, cubes, trees, found, i)
-    if problem.budget.expired() or len(problem.rejected.get(i, ())):
+    if problem.budget.expired():
+        return
+    flipped = None if found.known[i] else some_set(cubes, trees, i)
+    if flipped is not None:
+        _consider(structure, problem, found, i, flipped)
+    if len(problem.rejected.get(i, ())) or problem.budget.expired():
         return
     n_leaves = int(list_leaves(i, ALL, trees, cubes, leaves, work))
     if not 0 <= n_leaves <= _MOST_LEAVES:
@@ -103,20 +95,14 @@ def improve(
             bound = math.ceil(bound - _CLOSE)
         found.lower[i] = max(found.lower[i], bound - (0.0 if problem.cost is None else _CLOSE * abs(bound)))
     if result.x is not None:
-        _consider(structure, problem, found, i, _flips(problem, i, result.x))
+        flipped = np.zeros(problem.n_units, dtype=bool)
+        flipped[np.flatnonzero(problem.movable[i])] = result.x[:n_units] > 0.5
+        _consider(structure, problem, found, i, flipped)
     if found.known[i] and found.cost[i] <= found.lower[i] * (1 + 2 * _CLOSE):
         found.outcome[i] = Outcome.FOUND
         found.lower[i] = found.cost[i]
         if found.sets is not None:
             found.sets[i] = found.moved[i : i + 1].copy()
-
-
-def _flips(problem: Problem, i: int, x: Floats) -> Bools:
-    """The flipped units of a solution."""
-    units = np.flatnonzero(problem.movable[i])
-    flipped = np.zeros(problem.n_units, dtype=bool)
-    flipped[units] = x[: len(units)] > 0.5
-    return flipped
 
 
 def _rows(
@@ -161,13 +147,12 @@ def _rows(
     return rows, np.concatenate((cost, np.zeros(n_leaves))), n
 
 
-def _descend(structure: Ensemble, problem: Problem, cubes: WorkCubes, trees: Trees, found: Found, i: int) -> None:
-    """Take the set that steepest descent finds."""
-    flipped = np.zeros(problem.n_units, dtype=bool)
+def some_set(cubes: WorkCubes, trees: Trees, i: int) -> Bools | None:
+    """The set that steepest descent finds in cube i, if any; rules are not looked at."""
+    flipped = np.zeros(cubes.movable.shape[1], dtype=bool)
     goal = cubes.goal[cubes.goal_of[i]]
     args = (cubes.start[i], goal, cubes.movable[i], cubes.sign, cubes.cut, cubes.tolerance, trees, flipped)
-    if greedy(*args):
-        _consider(structure, problem, found, i, flipped)
+    return flipped if greedy(*args) else None
 
 
 def _consider(structure: Ensemble, problem: Problem, found: Found, i: int, flipped: Bools) -> None:
@@ -179,9 +164,6 @@ def _consider(structure: Ensemble, problem: Problem, found: Found, i: int, flipp
         return
     if any(np.array_equal(flipped, s) for s in problem.rejected.get(i, ())):
         return
-    unit_of = np.asarray(problem.unit_of)
-    taken = np.where(unit_of >= 0, flipped[np.maximum(unit_of, 0)], False)
-    vertex = np.where(taken, problem.goal[problem.goal_of[i]], problem.start[i])
-    raw = float(structure.raw(np.ascontiguousarray(vertex[None]))[0])
+    raw = float(structure.raw(problem.vertex_rows(np.array([i]), flipped[None]))[0])
     if problem.sign * (raw - structure.reading.cut) < structure.reading.tolerance:
         found.known[i], found.cost[i], found.moved[i] = True, cost, flipped

@@ -72,6 +72,8 @@ def collect(trees, x, r, movable, most, bends, leaves, work):  # type: ignore[no
     n, top, cut = np.int64(0), np.int64(0), False
     state = work.ids[w.STATE]
     for t in range(trees.root.shape[0]):
+        if work.tally[w.NODE_CAP] == 0:
+            return np.int64(-1), True
         if not bends[t]:
             continue
         node = np.int64(trees.root[t])
@@ -181,7 +183,7 @@ def expand(n_leaves, m, most, sign, leaves, work):  # type: ignore[no-untyped-de
         if n_flipped > most:
             cut = True
             continue
-        if n_kept > 60:
+        if n_kept > 60 or work.tally[w.NODE_CAP] == 0:
             return np.int64(-1), True
         key = 0
         for j in range(start, start + n_flipped):
@@ -247,9 +249,11 @@ def score_of(trees, x, r, flipped):  # type: ignore[no-untyped-def]
     total = trees.base
     for t in range(trees.root.shape[0]):
         node = np.int64(trees.root[t])
-        while trees.column[node] >= 0:
-            c, u = trees.column[node], trees.unit[node]
+        link = trees.link[node]
+        while link[COLUMN] >= 0:
+            c, u = link[COLUMN], link[TESTS]
             z = r[c] if u >= 0 and flipped[u] != 0 else x[c]
-            node = np.int64(trees.left[node] if left_of(trees, node, z) else trees.right[node])
+            node = np.int64(link[LEFT] if left_of(trees, node, z) else link[RIGHT])
+            link = trees.link[node]
         total += trees.value[node]
     return total

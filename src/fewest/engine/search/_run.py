@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from threading import Timer
 
 import numpy as np
 
-from fewest.engine.search._work import Work, WorkAnswers, WorkCubes, works
+from fewest.engine.search._work import NODE_CAP, Work, WorkAnswers, WorkCubes, works
 from fewest.engine.search.problem import Found, Problem
 from fewest.tables.arrays import Bools
 
 Kernel = Callable[[int, int, Work, WorkAnswers], None]
 
 _ROOM = 1 << 25  # flags for the listed sets of one block
-_LONGEST = 0.25  # seconds that a block should take at most when there is a deadline
 
 
 def pack(problem: Problem, cut: float, tolerance: float, small_trees: bool) -> WorkCubes:
@@ -71,32 +72,43 @@ def run(problem: Problem, cubes: WorkCubes, kernel: Kernel, n_jobs: int) -> tupl
             found.outcome, found.moved, found.known, found.cost, found.lower, found.nodes, found.complete, todo,
             retry, np.zeros((min(largest, last - first) * problem.all_sets, u), dtype=bool), counts,
         )  # fmt: skip
-        size = min(16, largest) if np.isfinite(problem.budget.deadline) else largest
         # One set more than are listed, so that "these are all" is known.
-        with works.borrow(u, len(cubes.implies), n_banned, problem.all_sets + 1) as work:
+        shape = (u, len(cubes.implies), n_banned, problem.all_sets + 1)
+        with works.borrow(*shape) as work, time_for(work, cubes.node_cap, problem.budget.deadline):
             while first < last and not problem.budget.expired():
-                begun = time.monotonic()
-                end = min(first + size, last)
+                end = min(first + largest, last)
                 kernel(first, end, work, out)
                 if found.sets is not None:
                     for i in range(first, end):
                         place = (i - first) * problem.all_sets
                         found.sets[i] = out.sets[place : place + counts[i]].copy()
-                size = next_size(size, largest, time.monotonic() - begun)
                 first = end
 
-    n_jobs = max(1, min(n_jobs, n // 16))
-    edges = np.linspace(0, n, n_jobs + 1).astype(int).tolist()
-    if n_jobs == 1:
-        work_on(0, n)
-    else:
-        with ThreadPoolExecutor(n_jobs) as pool:
-            list(pool.map(work_on, edges[:-1], edges[1:]))
+    share_out(work_on, n, min(n_jobs, n // 16))
     return found, retry
 
 
-def next_size(size: int, largest: int, spent: float) -> int:
-    """Cubes of the next block: few enough that the deadline is looked at now and then."""
-    if spent > _LONGEST:
-        return max(size // 2, 1)
-    return min(2 * size, largest) if spent < _LONGEST / 8 else size
+def share_out(work_on: Callable[[int, int], None], n: int, n_jobs: int) -> None:
+    """Call ``work_on(first, last)`` on contiguous slices of n cubes, one per thread."""
+    if n_jobs <= 1:
+        work_on(0, n)
+        return
+    edges = np.linspace(0, n, n_jobs + 1).astype(int).tolist()
+    with ThreadPoolExecutor(n_jobs) as pool:
+        list(pool.map(work_on, edges[:-1], edges[1:]))
+
+
+@contextmanager
+def time_for(work: Work, node_cap: int, deadline: float) -> Iterator[None]:
+    """Let kernels spend this many nodes on a cube; none, from the deadline on, wherever they are then."""
+    work.tally[NODE_CAP] = node_cap
+    if not np.isfinite(deadline):
+        yield
+        return
+    clock = Timer(max(0.0, deadline - time.monotonic()), work.tally.__setitem__, (NODE_CAP, 0))
+    clock.start()
+    try:
+        yield
+    finally:
+        clock.cancel()
+        clock.join()

@@ -28,9 +28,6 @@ def combinations(m: int, k: int, first: int = 0, last: int | None = None) -> npt
     """Rows first..last of the lexicographic table of k-subsets of range(m): (last - first, k).
 
     Row r is found without the rows before it, so tables larger than memory can be walked in slices.
-
-    >>> combinations(4, 2, 1, 4).tolist()
-    [[0, 2], [0, 3], [1, 2]]
     """
     counts = _counts(m, k)
     last = comb(m, k) if last is None else last
@@ -95,7 +92,7 @@ class TurnedSubsets:
         score = np.concatenate((self.score, score))
         distance = summed(rows, self._problem.distance[cubes])
         order = rank(cubes, distance, score, rows)
-        kept = order[_place(cubes[order]) < self._keep]
+        kept = order[place_in_run(cubes[order]) < self._keep]
         self.cubes, self.rows, self.score, self.distance = cubes[kept], rows[kept], score[kept], distance[kept]
 
     def best_distance(self, n_cubes: int) -> Floats:
@@ -110,7 +107,7 @@ class TurnedSubsets:
         ``cost`` (u,)-wise is the problem's, or None for counting; ``exhaustive`` says for which cubes all sets of that
         cost were looked at (None: all).
         """
-        first = _place(self.cubes) == 0
+        first = place_in_run(self.cubes) == 0
         cubes, rows = self.cubes[first], self.rows[first]
         record(found, cubes, rows, cost)
         found.outcome[cubes] = Outcome.FOUND
@@ -143,7 +140,7 @@ def acceptable(problem: Problem, cubes: Ints, rows: Bools) -> Bools:
     return fine
 
 
-def _place(cubes: Ints) -> Ints:
+def place_in_run(cubes: Ints) -> Ints:
     """Position of each entry within its run of equal cube numbers."""
     index = np.arange(len(cubes))
     starts = np.concatenate(([True], cubes[1:] != cubes[:-1])) if len(cubes) else np.zeros(0, dtype=bool)

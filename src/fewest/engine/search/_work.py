@@ -38,28 +38,25 @@ CONSTANT, SPENT, FAR = range(3)
 KEPT_FAR, KEPT_SCORE, BEST_COST = range(3)
 # Positions in Work.tally: nodes spent, sets kept, acceptable sets met, stamps of the hash table and of the marks, how
 # many implications, forbidden and other banned sets concern this cube, the largest degree of a monomial, terms of the
-# polynomial.
-NODES, KEPT, MET, STAMP, MARK, N_IMPLIES, N_FORBIDDEN, N_BANNED, DEGREE, N_TERMS = range(10)
+# polynomial; how many nodes may be spent, zero when the time is up (another thread writes it).
+NODES, KEPT, MET, STAMP, MARK, N_IMPLIES, N_FORBIDDEN, N_BANNED, DEGREE, N_TERMS, NODE_CAP = range(11)
 
 
 class Trees(NamedTuple):
-    """The arrays of an Ensemble, and the unit that each node tests (-1 for none).
+    """The arrays of an Ensemble.
 
-    ``link`` holds column, unit, left and right child of each node side by side, as a walk needs them; ``plain`` says
-    that there are neither categories nor missing values, so that comparing with the threshold is all.
+    ``link`` holds column, unit tested (-1 for none), left and right child of each node side by side, as a walk needs
+    them; ``plain`` says that there are neither categories nor missing values, so that comparing with the threshold is
+    all.
     """
 
-    column: Ints32
+    link: Ints32
     threshold: Floats
-    left: Ints32
-    right: Ints32
     missing_left: Bools
     category: Ints32
     left_levels: Bools
     value: Floats
     root: Ints32
-    unit: Ints32
-    link: Ints32
     plain: bool
     base: float
 
@@ -153,6 +150,13 @@ class Work(NamedTuple):
     tally: Ints
 
 
+def by_unit(unit_of: Ints32, n_units: int) -> tuple[Ints, Ints]:
+    """The columns, unit by unit and those of no unit last, and where each unit's begin (u + 1,)."""
+    columns = np.argsort(np.where(unit_of < 0, n_units, unit_of), kind="stable")
+    span = np.searchsorted(unit_of[columns[: int((unit_of >= 0).sum())]], np.arange(n_units + 1))
+    return columns.astype(np.int64), span.astype(np.int64)
+
+
 class WorkPool(Generic[T]):
     """Buffers given back, for the next search: fresh pages cost more than an easy search does."""
 
@@ -197,7 +201,7 @@ def make_work(n_units: int, n_implies: int, n_banned: int, keep: int) -> Work:
         banned=np.zeros((n_banned + 1, u), dtype=bool),
         kept=np.zeros((keep + 2, u), dtype=bool),
         rank=np.zeros((3, keep)),
-        tally=np.zeros(10, dtype=np.int64),
+        tally=np.zeros(11, dtype=np.int64),
     )
 
 

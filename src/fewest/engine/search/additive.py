@@ -6,18 +6,16 @@ costs and rules need a search.
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
-
 import numpy as np
 
 from fewest.engine.numba_cache import entry
 from fewest.engine.search._blocks import additive_costs, additive_sizes, small_block
-from fewest.engine.search._run import pack, run
+from fewest.engine.search._gaussians import floor_for, pack_body
+from fewest.engine.search._run import pack, run, share_out
 from fewest.engine.search._sorted_effects import solve_block, unit_sums
-from fewest.engine.search._work import Work, WorkAnswers, WorkCubes
+from fewest.engine.search._work import Work, WorkAnswers, by_unit
 from fewest.engine.search.problem import Found, Problem
 from fewest.engine.structure.base import Additive
-from fewest.tables.arrays import Floats
 
 BLOCK = 4096  # cubes between two looks at the clock
 
@@ -40,38 +38,27 @@ def _changes(start, goal, goal_of, unit_of, coef, intercept, cut, sign, n_units)
     return changes, constants
 
 
-def unit_changes(structure: Additive, cubes: WorkCubes, problem: Problem) -> tuple[Floats, Floats]:
-    """What moving each unit adds to the signed score (n, u), and the signed score of each start (n,)."""
+def solve(structure: Additive, problem: Problem, n_jobs: int = 1) -> Found:
+    """Cheapest sets of units that turn each cube and, under a floor, end at it or above; proved."""
+    bound = problem.cost is not None or problem.rules or problem.rejected or problem.all_sets
+    if not bound and problem.floor is None:
+        return _by_sorting(structure, problem, n_jobs)
+    body = pack_body(problem)
+    cubes = pack(problem, structure.reading.cut, structure.reading.tolerance, True)
     changes, constants = _changes(
         cubes.start, cubes.goal, cubes.goal_of, np.ascontiguousarray(problem.unit_of, dtype=np.int32),
         np.ascontiguousarray(structure.coef, dtype=np.float64), float(structure.intercept), cubes.cut, cubes.sign,
         problem.n_units,
     )  # fmt: skip
-    return changes, constants
-
-
-def solve(structure: Additive, problem: Problem, n_jobs: int = 1) -> Found:
-    """Cheapest sets of units that turn each cube of the problem, proved.
-
-    Parameters
-    ----------
-    structure : Additive
-        The model; its ``cut`` and ``tolerance`` decide.
-    problem : Problem
-        The hypercubes and what is wanted of them.
-    n_jobs : int
-        Cubes are shared out among this many threads; the answer does not depend on it.
-    """
-    if problem.cost is None and not problem.rules and not problem.rejected and not problem.all_sets:
-        return _by_sorting(structure, problem, n_jobs)
-    cubes = pack(problem, structure.reading.cut, structure.reading.tolerance, True)
-    changes, constants = unit_changes(structure, cubes, problem)
+    search = additive_sizes if problem.cost is None else additive_costs
 
     def kernel(first: int, last: int, work: Work, out: WorkAnswers) -> None:
-        small_block(first, last, changes, constants, cubes, work, out)
+        if body is None:
+            small_block(first, last, changes, constants, cubes, work, out)
+        else:
+            out.todo[first:last] = True
         if out.todo[first:last].any():
-            rest = additive_sizes if problem.cost is None else additive_costs
-            rest(first, last, changes, constants, cubes, work, out, None)
+            search(first, last, changes, constants, cubes, work, out, floor_for(body, cubes))
 
     return run(problem, cubes, kernel, n_jobs)[0]
 
@@ -79,9 +66,7 @@ def solve(structure: Additive, problem: Problem, n_jobs: int = 1) -> Found:
 def _by_sorting(structure: Additive, problem: Problem, n_jobs: int) -> Found:
     """The plain question, answered by sorting: a few additions and comparisons per column."""
     found = Found.blank(problem)
-    unit_of = np.asarray(problem.unit_of)
-    order = np.argsort(np.where(unit_of < 0, problem.n_units, unit_of), kind="stable")
-    span = np.searchsorted(unit_of[order[: int((unit_of >= 0).sum())]], np.arange(problem.n_units + 1))
+    order, span = by_unit(problem.unit_of, problem.n_units)
     coef = np.ascontiguousarray(structure.coef, dtype=np.float64)
     goal_sum = unit_sums(np.ascontiguousarray(problem.goal), order, span, coef)
 
@@ -96,10 +81,5 @@ def _by_sorting(structure: Additive, problem: Problem, n_jobs: int) -> Found:
             )  # fmt: skip
             first = end
 
-    edges = np.linspace(0, problem.n_cubes, max(1, min(n_jobs, problem.n_cubes // BLOCK + 1)) + 1).astype(int).tolist()
-    if len(edges) == 2:
-        work_on(0, problem.n_cubes)
-    else:
-        with ThreadPoolExecutor(len(edges) - 1) as pool:
-            list(pool.map(work_on, edges[:-1], edges[1:]))
+    share_out(work_on, problem.n_cubes, min(n_jobs, problem.n_cubes // BLOCK + 1))
     return found

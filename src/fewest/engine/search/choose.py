@@ -2,71 +2,43 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Literal
 
 import numpy as np
 
-from fewest.engine.search.problem import Found, Problem
+from fewest.engine.search.problem import Found, Problem, Score
 from fewest.engine.structure.base import Additive, Composite, Ensemble, Network, Opaque, Structure
 from fewest.tables.arrays import Bools, Floats, Ints
-
-Scorer = Callable[[Ints, Bools], Floats]
 
 
 def strategy_name(structure: Structure | Opaque, floor: Literal["none", "bounded", "asked"] = "none") -> str:
     """The strategy a structure is searched with, as `Proof` names it.
 
-    Parameters
-    ----------
-    structure : Structure or Opaque
-    floor : str
-        ``bounded`` where vertices have to be credible and the density can be bounded, ``asked`` where it can only be
-        asked for vertex by vertex.
+    ``floor``: ``bounded`` where vertices have to be credible and the density can be bounded, ``asked`` where it can
+    only be asked for vertex by vertex.
     """
     if floor != "none":
         searched = strategy_name(structure)
         if floor == "asked" and isinstance(structure, Additive | Ensemble):
             searched = "levelwise"
         return f"{searched}, above the floor"
-    if isinstance(structure, Additive):
-        return "additive"
-    if isinstance(structure, Ensemble):
-        return "ensemble"
-    if isinstance(structure, Network):
-        return "network"
-    return "levelwise"
+    names = {Additive: "additive", Ensemble: "ensemble", Network: "network"}
+    return names.get(type(structure), "levelwise")
 
 
 def solve(
-    structure: Structure | Opaque, problem: Problem, own_score: Scorer, own_tolerance: float, n_jobs: int = 1
+    structure: Structure | Opaque, problem: Problem, own_score: Score, own_tolerance: float, n_jobs: int = 1
 ) -> Found:
-    """Search all cubes of a problem exactly.
+    """Search all cubes of a problem exactly; the answers do not depend on the threads ``n_jobs``.
 
-    Parameters
-    ----------
-    structure : Structure or Opaque
-        What is known of the model's inside.
-    problem : Problem
-    own_score : callable
-        (cubes, moved) -> signed scores through the user's own model, for structures that cannot be searched.
-    own_tolerance : float
-        Band in which those scores do not decide.
-    n_jobs : int
-        Cubes are shared out among this many threads; the answers do not depend on it.
+    ``own_score`` gives signed scores through the user's own model, for structures that cannot be searched;
+    ``own_tolerance`` is the band in which those scores do not decide.
     """
-    if problem.floor is not None:
-        return _solve_above(structure, problem, own_score, own_tolerance, n_jobs)
-    return _solve(structure, problem, own_score, own_tolerance, n_jobs)
-
-
-def _solve_above(
-    structure: Structure | Opaque, problem: Problem, own_score: Scorer, own_tolerance: float, n_jobs: int
-) -> Found:
-    """Search under the problem's floor."""
+    if problem.floor is None:
+        return _solve(structure, problem, own_score, own_tolerance, n_jobs)
     from fewest.engine.search import credible, levelwise
 
-    bounded = problem.floor is not None and problem.floor.bodies is not None
+    bounded = problem.floor.bodies is not None
     if isinstance(structure, Additive | Ensemble):
         score = mixing_scorer(structure, problem)
         if bounded:
@@ -82,7 +54,7 @@ def _solve_above(
 
 
 def _solve(
-    structure: Structure | Opaque, problem: Problem, own_score: Scorer, own_tolerance: float, n_jobs: int
+    structure: Structure | Opaque, problem: Problem, own_score: Score, own_tolerance: float, n_jobs: int
 ) -> Found:
     """The search of each structure; those that look at vertices keep the floor by themselves."""
     if isinstance(structure, Additive):
@@ -104,17 +76,11 @@ def _solve(
     return levelwise.solve(own_score, problem, own_tolerance)
 
 
-def mixing_scorer(structure: Structure, problem: Problem) -> Scorer:
+def mixing_scorer(structure: Structure, problem: Problem) -> Score:
     """Signed scores of vertices by the structure's own arithmetic on mixed prepared rows."""
 
     def score(cubes: Ints, moved: Bools) -> Floats:
-        rows = vertex_rows(problem, cubes, moved)
-        return np.asarray(problem.sign * (structure.raw(rows) - structure.reading.cut))
+        raw = structure.raw(problem.vertex_rows(cubes, moved))
+        return np.asarray(problem.sign * (raw - structure.reading.cut))
 
     return score
-
-
-def vertex_rows(problem: Problem, cubes: Ints, moved: Bools) -> Floats:
-    """Prepared rows of vertices: the columns of moved units come from the goal."""
-    from_goal = np.where(problem.unit_of >= 0, moved[:, problem.unit_of], False)
-    return np.where(from_goal, problem.goal[problem.goal_of[cubes]], problem.start[cubes])

@@ -17,10 +17,16 @@ import numpy.typing as npt
 from fewest.engine.search import _tree, levelwise
 from fewest.engine.search._bounds import BoundNodes, Bounds, bound, margin
 from fewest.engine.search._greedy import give_up
-from fewest.engine.search._subsets import TurnedSubsets, as_rows, combinations, end_beyond, unit_lists
+from fewest.engine.search._subsets import (
+    TurnedSubsets,
+    as_rows,
+    combinations,
+    end_beyond,
+    place_in_run,
+    unit_lists,
+)  # fmt: skip
 from fewest.engine.search._vertices import Net, Shorts, VertexCubes
-from fewest.engine.search.floor import combined
-from fewest.engine.search.problem import Found, Outcome, Problem
+from fewest.engine.search.problem import Found, Outcome, Problem, combined
 from fewest.engine.structure.base import Network
 from fewest.tables.arrays import Bools, Floats, Ints
 
@@ -36,31 +42,19 @@ _LIST = 2**15  # vertices listed before they are scored
 
 
 def solve(structure: Network, problem: Problem, n_jobs: int = 1) -> Found:
-    """Cheapest turned set of each cube of a network.
+    """Cheapest turned set of each cube of a network; costs, rules and rejected sets are searched level by level.
 
-    Parameters
-    ----------
-    structure : Network
-        Its ``reading.tolerance`` decides what is turned.
-    problem : Problem
-        Costs, rules and rejected sets are searched level by level (`levelwise.solve`), without bounds.
-    n_jobs : int
-        Slices of cubes are shared out among this many threads; the answer does not depend on it.
-
-    Returns
-    -------
-    Found
-        ``nodes`` counts vertices and bounded sub-cubes. Vertices are screened in float32; those within the worst-case
-        rounding error of the threshold are decided in float64, one row at a time.
+    ``nodes`` counts vertices and bounded sub-cubes. Vertices are screened in float32; those within the worst-case
+    rounding error of the threshold are decided in float64, one row at a time.
     """
     found = Found.blank(problem)
     net = Net(structure, problem.sign)
     size = min(_SLICE, _HELD // (problem.n_units * int(net.widths[0]) + 1), -(-problem.n_cubes // n_jobs))
     size = max(size, 1)
-    slices = [slice(low, min(low + size, problem.n_cubes)) for low in range(0, problem.n_cubes, size)]
+    slices = [np.arange(low, min(low + size, problem.n_cubes)) for low in range(0, problem.n_cubes, size)]
 
-    def work(part: slice) -> Found:
-        return _search(net, _cut(problem, part), structure.reading.tolerance)
+    def work(part: Ints) -> Found:
+        return _search(net, problem.take(part), structure.reading.tolerance)
 
     if n_jobs > 1 and len(slices) > 1:
         with ThreadPoolExecutor(n_jobs) as pool:
@@ -68,18 +62,8 @@ def solve(structure: Network, problem: Problem, n_jobs: int = 1) -> Found:
     else:
         parts = [work(part) for part in slices]
     for part, piece in zip(slices, parts, strict=True):
-        for name in ("outcome", "moved", "known", "cost", "lower", "nodes", "complete"):
-            getattr(found, name)[part] = getattr(piece, name)
-        if found.sets is not None and piece.sets is not None:
-            found.sets[part] = piece.sets
+        found.put(part, piece)
     return found
-
-
-def _cut(problem: Problem, part: slice) -> Problem:
-    """The cubes of a slice as a problem of their own."""
-    inside = range(part.start, part.stop)
-    rejected = {cube - part.start: sets for cube, sets in problem.rejected.items() if cube in inside}
-    return problem.take(np.asarray(inside), rejected)
 
 
 def _search(net: Net, problem: Problem, tolerance: float) -> Found:
@@ -234,10 +218,7 @@ class _Level:
 
 def _divide(nodes: BoundNodes, wanted: Bools) -> tuple[BoundNodes, BoundNodes | None]:
     """The wanted nodes, at most `_CHUNK` of a cube, and the rest of the wanted ones."""
-    index = np.arange(len(nodes))
-    starts = np.concatenate(([True], nodes.cubes[1:] != nodes.cubes[:-1])) if len(nodes) else np.zeros(0, dtype=bool)
-    place = index - np.maximum.accumulate(np.where(starts, index, 0))
-    now = place < _CHUNK
+    now = place_in_run(nodes.cubes) < _CHUNK
     if now.all() and wanted.all():
         return nodes, None
     rest = _some(nodes, wanted & ~now)

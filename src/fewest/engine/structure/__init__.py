@@ -3,30 +3,7 @@
 A *structure* gives a raw score and the cut at which the decision turns; `Opaque` says why a model is not read.
 """
 
-from fewest.engine.structure.base import (
-    Additive,
-    Composite,
-    Ensemble,
-    Network,
-    Opaque,
-    Reading,
-    Structure,
-    activate,
-    as_float32_values,
-    as_floats,
-)
+from fewest.engine.structure.base import Additive, Composite, Ensemble, Network, Opaque, as_float32_values, as_floats
 from fewest.engine.structure.read import read
 
-__all__ = [
-    "Additive",
-    "Composite",
-    "Ensemble",
-    "Network",
-    "Opaque",
-    "Reading",
-    "Structure",
-    "activate",
-    "as_float32_values",
-    "as_floats",
-    "read",
-]
+__all__ = ["Additive", "Composite", "Ensemble", "Network", "Opaque", "as_float32_values", "as_floats", "read"]

@@ -2,87 +2,68 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from fewest.engine.structure.base import Ensemble, Reading
-from fewest.engine.structure.question import EPS64
+from fewest.engine.structure.base import Ensemble
+from fewest.engine.structure.question import EPS64, FoundQuestion, Link, Question
 from fewest.tables.arrays import Bools, Floats, Ints32
 
 
 @dataclass(frozen=True)
 class ModelTree:
-    """Node arrays of one tree; children count from the tree's own root, node 0. Leaves have column -1.
+    """Node arrays of one tree; children count from the tree's own root, node 0. Leaves have a column below 0.
 
     ``levels`` maps a node with a categorical split to the levels that go left; a level beyond it goes where missing
     values go.
     """
 
-    column: Ints32
-    threshold: Floats
-    left: Ints32
-    right: Ints32
-    missing_left: Bools
+    column: npt.NDArray[Any]
+    threshold: npt.ArrayLike
+    left: npt.ArrayLike
+    right: npt.ArrayLike
+    missing_left: npt.NDArray[Any]
     value: Floats
     levels: dict[int, Bools] = field(default_factory=dict)
 
+    @property
     def leaves(self) -> Floats:
         """Values of the leaves."""
         return self.value[self.column < 0]
 
 
-def make_tree(
-    column: npt.ArrayLike,
-    threshold: npt.ArrayLike,
-    left: npt.ArrayLike,
-    right: npt.ArrayLike,
-    missing_left: npt.ArrayLike,
-    value: npt.ArrayLike,
-    levels: dict[int, Bools] | None = None,
-) -> ModelTree:
-    """Build a `ModelTree` with the right dtypes; inner nodes are those with a column >= 0."""
-    columns = np.asarray(column, dtype=np.int32)
-    columns = np.where(columns < 0, -1, columns).astype(np.int32)
-    return ModelTree(
-        columns,
-        np.asarray(threshold, dtype=np.float64),
-        np.asarray(left, dtype=np.int32),
-        np.asarray(right, dtype=np.int32),
-        np.asarray(missing_left, dtype=np.bool_),
-        np.asarray(value, dtype=np.float64),
-        levels or {},
-    )
-
-
-def sum_tolerance(trees: Sequence[ModelTree], base: float, unit: float = EPS64) -> float:
-    """Bound on the rounding of ``base + leaf + leaf + ...`` in arithmetic of the given unit, in any order.
+def sum_tolerance(leaves: Sequence[Floats], base: float, unit: float = EPS64) -> float:
+    """Bound on the rounding of ``base + leaf + leaf + ...`` (leaves by tree) in arithmetic of this unit, in any order.
 
     Never below 1e-10 of the sum: the search expands the trees into a polynomial, whose many signed terms round more
     than the plain sum does, and votes of fully grown forests fall exactly on the threshold.
     """
-    return max((len(trees) + 64) * unit, 1e-10) * (abs(base) + _largest_sum(trees)) + 1e-300
+    largest = float(sum(np.abs(values).max() for values in leaves))
+    return max((len(leaves) + 64) * unit, 1e-10) * (abs(base) + largest) + 1e-300
 
 
-def _largest_sum(trees: Sequence[ModelTree]) -> float:
-    """Sum over trees of the largest leaf value in magnitude."""
-    return float(sum(np.abs(tree.leaves()).max() for tree in trees))
-
-
-def stack(trees: Sequence[ModelTree], base: float, reading: Reading) -> Ensemble:
+def stack(
+    trees: Sequence[ModelTree], base: float, link: Link, question: Question, prepare: Callable[[Any], Floats],
+    source: int | Ints32, tolerance: float | None = None,
+) -> FoundQuestion:  # fmt: skip
     """Lay all trees into one set of node arrays."""
     sizes = [len(tree.column) for tree in trees]
-    root = np.concatenate([[0], np.cumsum(sizes)[:-1]]).astype(np.int32) if trees else np.zeros(0, np.int32)
+    root = np.cumsum([0, *sizes])[: len(trees)].astype(np.int32)
     category, left_levels = _categories(trees, root, sum(sizes))
-    return Ensemble(
-        reading=reading,
-        column=_joined([tree.column for tree in trees], np.int32),
+    column = _joined([tree.column for tree in trees], np.int32)
+    first = np.repeat(root, sizes)
+    if tolerance is None:
+        tolerance = sum_tolerance([tree.leaves for tree in trees], base)
+    stacked = Ensemble(
+        reading=link.reading(question, tolerance, prepare, source),
+        column=np.maximum(column, -1),
         threshold=_joined([tree.threshold for tree in trees], np.float64),
-        left=_joined([_moved(tree, tree.left, first) for tree, first in zip(trees, root, strict=True)], np.int32),
-        right=_joined([_moved(tree, tree.right, first) for tree, first in zip(trees, root, strict=True)], np.int32),
+        left=np.where(column >= 0, first + _joined([tree.left for tree in trees], np.int32), -1).astype(np.int32),
+        right=np.where(column >= 0, first + _joined([tree.right for tree in trees], np.int32), -1).astype(np.int32),
         missing_left=_joined([tree.missing_left for tree in trees], np.bool_),
         category=category,
         left_levels=left_levels,
@@ -90,14 +71,11 @@ def stack(trees: Sequence[ModelTree], base: float, reading: Reading) -> Ensemble
         root=root,
         base=float(base),
     )
+    return FoundQuestion(stacked, link)
 
 
 def _joined(parts: Sequence[Any], dtype: Any) -> Any:
-    return np.concatenate(parts).astype(dtype) if parts else np.zeros(0, dtype)
-
-
-def _moved(tree: ModelTree, children: Ints32, first: int) -> Ints32:
-    return np.where(tree.column >= 0, children + first, -1).astype(np.int32)
+    return np.concatenate([np.zeros(0, dtype), *parts]).astype(dtype)
 
 
 def _categories(trees: Sequence[ModelTree], root: Ints32, nodes: int) -> tuple[Ints32, Bools]:

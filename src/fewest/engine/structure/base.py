@@ -8,8 +8,8 @@ the arithmetic of the structure and of the library may differ, and the library h
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
-from typing import Any, Protocol, runtime_checkable
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -30,42 +30,16 @@ def as_float32_values(model_input: Any) -> Floats:
 
 @dataclass(frozen=True)
 class Reading:
-    """The part every structure shares: how model input becomes the array it is defined on, and where it decides.
+    """The part every structure shares: how model input becomes the array it is defined on, and where it decides."""
 
-    Parameters
-    ----------
-    cut : float
-        Raw score at the decision threshold; positive means ``raw >= cut``.
-    tolerance : float
-        Largest difference expected between `raw` and the library's own raw score.
-    prepare : callable
-        Model input (n, any) -> float64 array (n, d). Row-wise: a row's values never depend on the other rows.
-    source : (d,) int32
-        For each prepared column the position of the model-input column it comes from.
-    growth : float
-        For additive structures: the tolerance is at least this times the summed size of a row's terms, because terms
-        that cancel are rounded on the scale they have.
-    """
-
-    cut: float
-    tolerance: float
+    cut: float  # Raw score at the decision threshold; positive means ``raw >= cut``
+    tolerance: float  # Largest difference expected between `raw` and the library's own raw score
+    # Model input (n, any) -> float64 array (n, d). Row-wise: a row's values never depend on the other rows.
     prepare: Callable[[Any], Floats]
-    source: Ints32
+    source: Ints32  # (d,): For each prepared column the position of the model-input column it comes from
+    # For additive structures: the tolerance is at least this times the summed size of a row's terms, because terms
+    # that cancel are rounded on the scale they have
     growth: float = 0.0
-
-
-@runtime_checkable
-class Structure(Protocol):
-    """What the searches need of any structure."""
-
-    @property
-    def reading(self) -> Reading:
-        """How model input becomes prepared rows, and where the line is drawn."""
-        ...
-
-    def raw(self, Z: Floats) -> Floats:
-        """Raw score of prepared rows Z (n, d) -> (n,)."""
-        ...
 
 
 @dataclass(frozen=True)
@@ -99,26 +73,18 @@ class Ensemble:
     * numeric split (``category < 0``): ``z[column] <= threshold``; NaN goes left iff ``missing_left``;
     * categorical split: ``left_levels[category, int(z[column])]``; NaN, negative or unknown codes (beyond the table)
       go left iff ``missing_left``.
-
-    Attributes
-    ----------
-    column, left, right, category : (nodes,) int32
-    threshold, value : (nodes,) float64
-    missing_left : (nodes,) bool
-    left_levels : (n_sets, n_levels) bool
-    root : (trees,) int32
     """
 
     reading: Reading
-    column: Ints32
+    column: Ints32  # (nodes,), as all that follow but for two
     threshold: Floats
     left: Ints32
     right: Ints32
     missing_left: Bools
     category: Ints32
-    left_levels: Bools
+    left_levels: Bools  # (sets, levels)
     value: Floats
-    root: Ints32
+    root: Ints32  # (trees,)
     base: float
 
     def raw(self, Z: Floats) -> Floats:
@@ -193,4 +159,6 @@ class Opaque:
     """A model whose inside is not read; its own scores are all there is. ``reason`` says why."""
 
     reason: str
-    notes: tuple[str, ...] = field(default=())
+
+
+Structure = Additive | Ensemble | Network | Composite

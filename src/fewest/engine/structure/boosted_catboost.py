@@ -9,16 +9,16 @@ from typing import Any
 
 import numpy as np
 
-from fewest.engine.structure._trees import ModelTree, make_tree, stack, sum_tolerance
-from fewest.engine.structure.base import Opaque, Reading, as_float32_values
-from fewest.engine.structure.question import FoundQuestion, Question, all_columns, chances_only, logistic
+from fewest.engine.structure._trees import ModelTree, stack, sum_tolerance
+from fewest.engine.structure.base import Opaque, as_float32_values
+from fewest.engine.structure.question import FoundQuestion, Question, logistic
 
 _MOST_NODES = 20_000_000
 
 
 def read_catboost(model: Any, question: Question) -> FoundQuestion | Opaque:
     """Read CatBoostClassifier: the raw score is the log-odds."""
-    refused = chances_only(model, question) or _unreadable(model, question)
+    refused = _unreadable(model, question)
     if refused is not None:
         return refused
     with tempfile.TemporaryDirectory() as folder:
@@ -33,20 +33,15 @@ def read_catboost(model: Any, question: Question) -> FoundQuestion | Opaque:
     if sum(2 * len(tree["leaf_values"]) for tree in listed) > _MOST_NODES:
         return Opaque("CatBoost: the trees are too deep to be written out")
     outputs = 1 if question.against is None else len(model.classes_)
-    parts = [(0, question.sign)]
-    if question.against is not None:
-        parts = [(question.positive, 1.0), (question.against, -1.0)]
     scale, bias = inside["scale_and_bias"]
     shifts = np.broadcast_to(np.asarray(bias, dtype=np.float64).ravel(), (outputs,))
     features = inside["features_info"]["float_features"]
-    trees = [_tree(tree, features, [(output, scale * sign) for output, sign in parts], outputs) for tree in listed]
-    base = float(sum(sign * shifts[output] for output, sign in parts))
-    link = logistic()
-    cut, slack = link.cut(question)
+    factors = {output: scale * sign for output, sign in question.parts.items()}
+    trees = [_tree(tree, features, factors, outputs) for tree in listed]
+    base = float(sum(sign * shifts[output] for output, sign in question.parts.items()))
     # One more unit per tree for the difference of two classes.
-    tolerance = 2 * sum_tolerance(trees, base) + 64 * np.finfo(float).eps + slack
-    columns = len(model.feature_names_)
-    return FoundQuestion(stack(trees, base, Reading(cut, tolerance, as_float32_values, all_columns(columns))), link)
+    tolerance = 2 * sum_tolerance([tree.leaves for tree in trees], base) + 64 * np.finfo(float).eps
+    return stack(trees, base, logistic(), question, as_float32_values, len(model.feature_names_), tolerance)
 
 
 def _unreadable(model: Any, question: Question) -> Opaque | None:
@@ -60,11 +55,11 @@ def _unreadable(model: Any, question: Question) -> Opaque | None:
     return None
 
 
-def _tree(tree: Any, features: Any, parts: list[tuple[int, float]], outputs: int) -> ModelTree:
+def _tree(tree: Any, features: Any, factors: dict[int, float], outputs: int) -> ModelTree:
     """Write a symmetric tree out as a full binary one: the last split is the highest bit of the leaf number."""
     splits = list(reversed(tree.get("splits") or []))
     values = np.asarray(tree["leaf_values"], dtype=np.float64).reshape(-1, outputs)
-    value = np.asarray(sum(factor * values[:, output] for output, factor in parts))
+    value = np.asarray(sum(factor * values[:, output] for output, factor in factors.items()))
     depth = len(splits)
     inner = 2**depth - 1
     level = np.repeat(np.arange(depth), 2 ** np.arange(depth)).astype(np.intp)
@@ -74,7 +69,7 @@ def _tree(tree: Any, features: Any, parts: list[tuple[int, float]], outputs: int
     low = np.array([feature["nan_value_treatment"] != "AsTrue" for feature in chosen], dtype=bool)
     leaves = 2**depth
     node = np.arange(inner)
-    return make_tree(
+    return ModelTree(
         np.concatenate([column[level], np.full(leaves, -1)]),
         np.concatenate([border[level], np.zeros(leaves)]),
         np.concatenate([2 * node + 1, np.full(leaves, -1)]),

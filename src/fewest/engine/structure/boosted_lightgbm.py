@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from fewest.engine.structure._trees import ModelTree, make_tree, stack, sum_tolerance
-from fewest.engine.structure.base import Opaque, Reading, as_float32_values, as_floats
-from fewest.engine.structure.question import FoundQuestion, Question, all_columns, chances_only, logistic
+from fewest.engine.structure._trees import ModelTree, stack
+from fewest.engine.structure.base import Opaque, as_float32_values, as_floats
+from fewest.engine.structure.question import FoundQuestion, Question, logistic
 from fewest.tables.arrays import Bools, Floats
 
 _ZERO = float(np.float32(1e-35))  # LightGBM's kZeroThreshold: anything smaller is zero
@@ -20,9 +20,6 @@ _MISSING_ZERO, _MISSING_NAN = 1, 2
 
 def read_lightgbm(model: Any, question: Question) -> FoundQuestion | Opaque:
     """Read LGBMClassifier: the raw score is the log-odds."""
-    refused = chances_only(model, question)
-    if refused is not None:
-        return refused
     booster = model.booster_
     header, blocks = _parsed(booster.model_to_string())
     words = header.get("objective", "custom").split()
@@ -34,22 +31,16 @@ def read_lightgbm(model: Any, question: Question) -> FoundQuestion | Opaque:
         return Opaque("LightGBM linear trees are not read")
     per_round = int(header["num_tree_per_iteration"])
     scale = 1.0 if "average_output" not in header else per_round / len(blocks)
-    signs = {0: question.sign}
-    if question.against is not None:
-        signs = {question.positive: 1.0, question.against: -1.0}
     parsed = [(number % per_round, _Block(block)) for number, block in enumerate(blocks)]
     zero, mixed = _zero_columns([block for _, block in parsed])
     if mixed:
         return Opaque("LightGBM treats zero as missing in some splits of a column and not in others")
+    signs = question.parts
     trees = [block.tree(scale * signs[output]) for output, block in parsed if output in signs]
     sigmoid = next((float(word.split(":")[1]) for word in words if word.startswith("sigmoid:")), 1.0)
-    link = logistic(sigmoid)
-    cut, slack = link.cut(question)
-    columns = int(header["max_feature_idx"]) + 1
     categorical = sorted({int(column) for _, block in parsed for column in block.column[block.categorical]})
     prepare = _Values(booster.pandas_categorical, zero, categorical)
-    reading = Reading(cut, sum_tolerance(trees, 0.0) + slack, prepare, all_columns(columns))
-    return FoundQuestion(stack(trees, 0.0, reading), link)
+    return stack(trees, 0.0, logistic(sigmoid), question, prepare, int(header["max_feature_idx"]) + 1)
 
 
 def _parsed(text: str) -> tuple[dict[str, str], list[dict[str, str]]]:
@@ -90,7 +81,7 @@ class _Block:
         goes_left = np.where(self.missing == 0, self.threshold >= 0, self.default_left) & ~self.categorical
         levels = {int(node): self._levels(int(self.threshold[node])) for node in np.flatnonzero(self.categorical)}
         pad_int, pad_float = np.full(leaves, -1), np.zeros(leaves)
-        return make_tree(
+        return ModelTree(
             np.concatenate([self.column, pad_int]),
             np.concatenate([self.threshold, pad_float]),
             np.concatenate([np.where(self.left < 0, inner + ~self.left, self.left), pad_int]),

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from fewest.engine.structure._trees import ModelTree, make_tree, stack, sum_tolerance
-from fewest.engine.structure.base import Additive, Opaque, Reading
-from fewest.engine.structure.question import EPS32, FoundQuestion, Link, Question, all_columns, chances_only, logistic
+from fewest.engine.structure._trees import ModelTree, stack, sum_tolerance
+from fewest.engine.structure.base import Additive, Opaque
+from fewest.engine.structure.question import EPS32, FoundQuestion, Question, logistic
 from fewest.tables.arrays import Bools, Floats
 
 _OBJECTIVES = frozenset({"binary:logistic", "reg:logistic", "multi:softprob", "multi:softmax"})
@@ -18,25 +18,17 @@ _OBJECTIVES = frozenset({"binary:logistic", "reg:logistic", "multi:softprob", "m
 
 def read_xgboost(model: Any, question: Question) -> FoundQuestion | Opaque:
     """Read XGBClassifier (gbtree, dart, gblinear): the raw score is the margin."""
-    refused = chances_only(model, question)
-    if refused is not None:
-        return refused
     learner = json.loads(bytes(model.get_booster().save_raw("json")))["learner"]
     objective = learner["objective"]["name"]
     if objective not in _OBJECTIVES:
         return Opaque(f"XGBoost objective {objective} is not read")
     if (question.against is None) == objective.startswith("multi"):
         return Opaque(f"XGBoost objective {objective} with {model.n_classes_} classes is not read")
-    parts = [(0, question.sign)]
-    if question.against is not None:
-        parts = [(question.positive, 1.0), (question.against, -1.0)]
     starts = _starts(learner)
-    base = float(sum(sign * starts[output] for output, sign in parts))
-    link = logistic(eps=EPS32)
-    booster = learner["gradient_booster"]
-    if booster["name"] == "gblinear":
-        return _linear(booster["model"], model, parts, base, link, question)
-    return _boosted(booster, learner, model, parts, base, link, question)
+    base = float(sum(sign * starts[output] for output, sign in question.parts.items()))
+    if learner["gradient_booster"]["name"] == "gblinear":
+        return _linear(learner["gradient_booster"]["model"], model, base, question)
+    return _boosted(learner, model, base, question)
 
 
 def _starts(learner: Any) -> Floats:
@@ -49,9 +41,8 @@ def _starts(learner: Any) -> Floats:
     return np.broadcast_to(stored, (count,)) if len(stored) == 1 else stored
 
 
-def _boosted(
-    booster: Any, learner: Any, model: Any, parts: list[tuple[int, float]], base: float, link: Link, question: Question
-) -> FoundQuestion | Opaque:
+def _boosted(learner: Any, model: Any, base: float, question: Question) -> FoundQuestion | Opaque:
+    booster = learner["gradient_booster"]
     drops = booster.get("weight_drop")
     inside = (booster["gbtree"] if drops is not None else booster)["model"]
     if any(int(tree["tree_param"]["size_leaf_vector"]) > 1 for tree in inside["trees"]):
@@ -59,15 +50,16 @@ def _boosted(
     columns = int(learner["learner_model_param"]["num_feature"])
     codes = _Codes(inside, learner.get("feature_types") or [], model.missing)
     used = _used_trees(inside, model)
-    signs = dict(parts)
-    trees = []
-    for number, (tree, output) in enumerate(zip(inside["trees"][:used], inside["tree_info"][:used], strict=True)):
-        if output in signs:
-            trees.append(_tree(tree, signs[output] * (1.0 if drops is None else drops[number]), codes.width))
-    cut, slack = link.cut(question)
+    signs = question.parts
+    trees = [
+        _tree(tree, signs[output] * (1.0 if drops is None else drops[number]), codes.width)
+        for number, (tree, output) in enumerate(zip(inside["trees"][:used], inside["tree_info"][:used], strict=True))
+        if output in signs
+    ]
     # u = eps / 2 per addition; the start is itself rounded to float32.
-    tolerance = sum_tolerance(trees, base, EPS32 / 2) + 4 * EPS32 * (1.0 + abs(base)) + slack
-    return FoundQuestion(stack(trees, base, Reading(cut, tolerance, codes, all_columns(columns))), link)
+    rounding = sum_tolerance([tree.leaves for tree in trees], base, EPS32 / 2)
+    tolerance = rounding + 4 * EPS32 * (1.0 + abs(base))
+    return stack(trees, base, logistic(eps=EPS32), question, codes, columns, tolerance)
 
 
 def _used_trees(inside: Any, model: Any) -> int:
@@ -94,7 +86,7 @@ def _tree(tree: Any, factor: float, width: int) -> ModelTree:
         levels[int(node)] = row
     value = np.where(leaf, factor * conditions.astype(np.float64), 0.0)
     column = np.where(leaf, -1, tree["split_indices"])
-    return make_tree(column, below, left, tree["right_children"], tree["default_left"], value, levels)
+    return ModelTree(column, below, left, tree["right_children"], tree["default_left"], value, levels)
 
 
 class _Codes:
@@ -160,26 +152,17 @@ def _names(stored: Any) -> list[Any]:
     return [bytes(values[first:last]).decode() for first, last in pairwise(stored["offsets"])]
 
 
-class _NoMissing:
-    """Model input in float32 with missing values at zero: a linear booster skips them."""
-
-    def __init__(self, codes: _Codes) -> None:
-        self.codes = codes
-
-    def __call__(self, model_input: Any) -> Floats:
-        return np.nan_to_num(self.codes(model_input), nan=0.0, posinf=np.inf, neginf=-np.inf)
-
-
-def _linear(
-    inside: Any, model: Any, parts: list[tuple[int, float]], base: float, link: Link, question: Question
-) -> FoundQuestion:
+def _linear(inside: Any, model: Any, base: float, question: Question) -> FoundQuestion:
     outputs = 1 if question.against is None else int(model.n_classes_)
     weights = np.asarray(inside["weights"], dtype=np.float32).astype(np.float64).reshape(-1, outputs)
-    coef = np.asarray(sum(sign * weights[:-1, output] for output, sign in parts))
+    coef = np.asarray(sum(sign * weights[:-1, output] for output, sign in question.parts.items()))
     # With several classes gblinear leaves the starting margins out, also where each class has its own.
     start = base if question.against is None else 0.0
-    constant = start + float(sum(sign * weights[-1, output] for output, sign in parts))
-    cut, slack = link.cut(question)
-    tolerance = 1e-4 * (1.0 + abs(constant) + float(np.abs(weights).sum())) + slack
-    prepare = _NoMissing(_Codes({"trees": []}, [], model.missing))
-    return FoundQuestion(Additive(Reading(cut, tolerance, prepare, all_columns(len(coef))), coef, constant), link)
+    constant = start + float(sum(sign * weights[-1, output] for output, sign in question.parts.items()))
+    tolerance = 1e-4 * (1.0 + abs(constant) + float(np.abs(weights).sum()))
+    codes, link = _Codes({"trees": []}, [], model.missing), logistic(eps=EPS32)
+
+    def prepare(model_input: Any) -> Floats:  # a linear booster skips missing values
+        return np.nan_to_num(codes(model_input), nan=0.0, posinf=np.inf, neginf=-np.inf)
+
+    return FoundQuestion(Additive(link.reading(question, tolerance, prepare, len(coef)), coef, constant), link)

@@ -1,4 +1,7 @@
-"""Models made of models: calibrated classifiers and votes."""
+"""Models made of models: calibrated classifiers and votes.
+
+Calibrators are links: sigmoid, isotonic and temperature scaling map a score to a calibrated probability.
+"""
 
 from __future__ import annotations
 
@@ -8,9 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from fewest.engine.structure._calibrators import base_threshold, calibrator_link
-from fewest.engine.structure.base import Composite, Ensemble, Opaque, Reading, as_float32_values
-from fewest.engine.structure.question import EPS64, FoundQuestion, Link, Question, Readable, chances_only, plain
+from fewest.engine.structure.base import Composite, Ensemble, Opaque, Reading, Structure, as_float32_values
+from fewest.engine.structure.question import EPS32, EPS64, FoundQuestion, Link, Question, logistic, plain
 from fewest.tables.arrays import Floats
 
 Find = Callable[[Any, Question], FoundQuestion | Opaque]
@@ -18,16 +20,11 @@ Find = Callable[[Any, Question], FoundQuestion | Opaque]
 
 def read_calibrated(model: Any, question: Question, find: Find) -> FoundQuestion | Opaque:
     """Read CalibratedClassifierCV: one fold is its base with another cut, several are a `Composite`."""
-    refused = chances_only(model, question)
-    if refused is not None:
-        return refused
     if question.against is not None:
         return Opaque("CalibratedClassifierCV: calibrated probabilities of three or more classes are not additive")
     folds = model.calibrated_classifiers_
-    if len(folds) == 1:
-        return _one_fold(folds[0], question, find)
-    found = [_fold_member(fold, question, find) for fold in folds]
-    return _composite(found, [1.0 / len(folds)] * len(folds), question)
+    found = [_read_fold(fold, question, find, len(folds) == 1) for fold in folds]
+    return found[0] if len(folds) == 1 else _composite(found, [1.0 / len(folds)] * len(folds), question)
 
 
 def read_voting(model: Any, question: Question, find: Find) -> FoundQuestion | Opaque:
@@ -36,9 +33,6 @@ def read_voting(model: Any, question: Question, find: Find) -> FoundQuestion | O
     shares = [float(weight) for weight in weights / weights.sum()]
     if model.voting == "hard":
         return _hard_vote(model, shares, question, find)
-    refused = chances_only(model, question)
-    if refused is not None:
-        return refused
     asked = Question(question.positive, question.against, "proba", 0.5 if question.against is None else 0.0)
     found = [find(member, asked) for member in model.estimators_]
     merged = _merged(found, shares, question)
@@ -47,10 +41,6 @@ def read_voting(model: Any, question: Question, find: Find) -> FoundQuestion | O
     if question.against is not None:
         return Opaque("VotingClassifier: only trees and forests are merged for three or more classes")
     return _composite(found, shares, question)
-
-
-def _base_kind(estimator: Any) -> str:
-    return "decision" if hasattr(estimator, "decision_function") else "proba"
 
 
 def _mirrored(values: Any, kind: str) -> Any:
@@ -72,35 +62,21 @@ def _calibrated_link(base: Link, curve: Link, question: Question, kind: str) -> 
     return Link(score, curve.inverse, curve.slope * base.slope, 0.5, curve.eps, moves=moves)
 
 
-def _fold(fold: Any, question: Question) -> tuple[str, Link] | Opaque:
+def _read_fold(fold: Any, question: Question, find: Find, alone: bool) -> FoundQuestion | Opaque:
+    """The base of one fold, linked to its calibrated probability; ``alone`` it decides, at a cut of its own."""
     if len(getattr(fold.estimator, "classes_", ())) != 2:
         return Opaque("CalibratedClassifierCV: a fold has not seen both classes")
-    kind = _base_kind(fold.estimator)
-    curve = calibrator_link(fold.calibrators[0], fold.method, kind)
-    return curve if isinstance(curve, Opaque) else (kind, curve)
-
-
-def _fold_member(fold: Any, question: Question, find: Find) -> FoundQuestion | Opaque:
-    parts = _fold(fold, question)
-    if isinstance(parts, Opaque):
-        return parts
-    kind, curve = parts
-    found = find(fold.estimator, Question(question.positive, None, kind, 0.5))
-    if isinstance(found, Opaque):
-        return found
-    return FoundQuestion(found.structure, _calibrated_link(found.link, curve, question, kind))
-
-
-def _one_fold(fold: Any, question: Question, find: Find) -> FoundQuestion | Opaque:
-    parts = _fold(fold, question)
-    if isinstance(parts, Opaque):
-        return parts
-    kind, curve = parts
-    turn, slack = base_threshold(fold.calibrators[0], fold.method, curve, question)
-    if question.positive == 0:
-        turn = float(_mirrored(turn, kind))
-    if question.kind == "label" and not 0 < question.threshold <= 1:
-        turn = -np.inf if question.threshold <= 0 else np.inf
+    kind = "decision" if hasattr(fold.estimator, "decision_function") else "proba"
+    curve = _calibrator_link(fold.calibrators[0], fold.method, kind)
+    if isinstance(curve, Opaque):
+        return curve
+    turn, slack = 0.5, 0.0
+    if alone:
+        turn, slack = _base_threshold(fold.calibrators[0], fold.method, curve, question)
+        if question.positive == 0:
+            turn = float(_mirrored(turn, kind))
+        if question.kind == "label" and not 0 < question.threshold <= 1:
+            turn = -np.inf if question.threshold <= 0 else np.inf
     found = find(fold.estimator, Question(question.positive, None, kind, turn, slack))
     if isinstance(found, Opaque):
         return found
@@ -110,18 +86,8 @@ def _one_fold(fold: Any, question: Question, find: Find) -> FoundQuestion | Opaq
 def _opaque_member(found: list[FoundQuestion | Opaque]) -> Opaque | None:
     for member in found:
         if isinstance(member, Opaque):
-            return Opaque(f"a member is not read: {member.reason}", member.notes)
+            return Opaque(f"a member is not read: {member.reason}")
     return None
-
-
-class _SideBySide:
-    """The members' prepared arrays next to each other."""
-
-    def __init__(self, members: list[Any]) -> None:
-        self.prepares = [member.reading.prepare for member in members]
-
-    def __call__(self, model_input: Any) -> Floats:
-        return np.ascontiguousarray(np.hstack([prepare(model_input) for prepare in self.prepares]))
 
 
 def _composite(found: list[FoundQuestion | Opaque], weights: list[float], question: Question) -> FoundQuestion | Opaque:
@@ -144,13 +110,15 @@ def _side_by_side(read: list[FoundQuestion], weights: list[float], cut: float, t
     starts = [0, *ends[:-1].tolist()]
     spans = tuple(slice(start, int(end)) for start, end in zip(starts, ends, strict=True))
     source = np.concatenate([member.reading.source for member in members]).astype(np.int32)
-    reading = Reading(cut, tolerance, _SideBySide(members), source)
+
+    def prepare(model_input: Any) -> Floats:
+        return np.ascontiguousarray(np.hstack([member.reading.prepare(model_input) for member in members]))
+
+    reading = Reading(cut, tolerance, prepare, source)
     return Composite(reading, tuple(members), spans, tuple(member.link.score for member in read), tuple(weights))
 
 
 def _hard_vote(model: Any, shares: list[float], question: Question, find: Find) -> FoundQuestion | Opaque:
-    if question.kind != "label":
-        return Opaque("VotingClassifier(voting='hard') has labels alone; ask for kind='label'")
     if question.against is not None:
         return Opaque("VotingClassifier: hard votes over three or more classes are not additive")
     found = [find(member, Question(question.positive, None, "label", 0.5)) for member in model.estimators_]
@@ -168,7 +136,7 @@ def _hard_vote(model: Any, shares: list[float], question: Question, find: Find) 
     return FoundQuestion(_side_by_side(read, shares, cut, tolerance), plain())
 
 
-def _step(structure: Readable) -> Link:
+def _step(structure: Structure) -> Link:
     """One vote: 0 below the member's cut, 1 above it, one half where only the library can say."""
     cut, band = structure.reading.cut, structure.reading.tolerance
 
@@ -197,17 +165,110 @@ def _merged(found: list[FoundQuestion | Opaque], weights: list[float], question:
         for tree, first in zip(trees, offsets, strict=True)
     ]
     left, right, root = (np.concatenate(parts) for parts in zip(*moved, strict=True))
-    merged = Ensemble(
-        reading=reading,
-        column=np.concatenate([tree.column for tree in trees]),
-        threshold=np.concatenate([tree.threshold for tree in trees]),
-        left=left,
-        right=right,
-        missing_left=np.concatenate([tree.missing_left for tree in trees]),
-        category=np.concatenate([tree.category for tree in trees]),
-        left_levels=trees[0].left_levels,
-        value=np.concatenate([weight * tree.value for tree, weight in zip(trees, weights, strict=True)]),
-        root=root,
-        base=float(sum(weight * tree.base for tree, weight in zip(trees, weights, strict=True))),
-    )
+    joined = {
+        name: np.concatenate([getattr(tree, name) for tree in trees])
+        for name in ("column", "threshold", "missing_left", "category")
+    }
+    value = np.concatenate([weight * tree.value for tree, weight in zip(trees, weights, strict=True)])
+    base = float(sum(weight * tree.base for tree, weight in zip(trees, weights, strict=True)))
+    merged = replace(trees[0], reading=reading, left=left, right=right, value=value, root=root, base=base, **joined)
     return FoundQuestion(merged, link)
+
+
+def _calibrator_link(calibrator: Any, method: str, base_kind: str) -> Link | Opaque:
+    """The calibrator as a link from the base model's score for ``classes_[1]`` to its calibrated probability."""
+    if method == "isotonic":
+        return _isotonic(calibrator)
+    if method == "temperature":
+        return _temperature(float(calibrator.beta_), base_kind)
+    return _sigmoid(float(calibrator.a_), float(calibrator.b_))
+
+
+def _base_threshold(calibrator: Any, method: str, link: Link, question: Question) -> tuple[float, float]:
+    """Score for ``classes_[1]`` at which the calibrated decision turns, and its uncertainty."""
+    if method == "isotonic":
+        return _isotonic_turn(calibrator, question)
+    # Class 0 is positive while p1 <= 1 - threshold: the same turning point.
+    threshold = 0.5 if question.kind == "label" else question.threshold
+    mirrored = threshold if question.positive == 1 else 1.0 - threshold
+    if question.positive == 0 and not 0.0 < mirrored < 1.0:
+        if threshold != 1.0:
+            return (np.inf if threshold <= 0 else -np.inf), 0.0
+        # 1 - p1 reaches 1 only where p1 rounds to nothing.
+        mirrored = EPS64 / 4
+    return link.cut(Question(kind="proba", threshold=mirrored, slack=question.slack))
+
+
+def _sigmoid(slope: float, shift: float) -> Link | Opaque:
+    if slope >= 0:
+        return Opaque("the sigmoid calibrator does not increase with the score it calibrates")
+    inner = logistic()
+
+    def score(values: Floats) -> Floats:
+        return inner.score(-(slope * values + shift))
+
+    def inverse(threshold: float) -> float:
+        return (inner.inverse(threshold) + shift) / -slope
+
+    return Link(score, inverse, -slope / 4, 0.5, EPS64, False, inner.lowest, inner.highest)
+
+
+def _temperature(beta: float, base_kind: str) -> Link:
+    if base_kind == "decision":
+        return logistic(2.0 * beta)
+    tiny = 1e-12
+    inner = logistic(beta)
+
+    def score(values: Floats) -> Floats:
+        return inner.score(np.log(values + tiny) - np.log(1.0 - values + tiny))
+
+    def inverse(threshold: float) -> float:
+        odds = float(np.exp(np.clip(inner.inverse(threshold), -700.0, 700.0)))
+        return (odds * (1.0 + tiny) - tiny) / (1.0 + odds)
+
+    chances = np.concatenate([np.logspace(-15, -0.3, 400), 1.0 - np.logspace(-15, -0.3, 400)])
+    calibrated = score(chances)
+    rise = calibrated * (1.0 - calibrated) * (1.0 / (chances + tiny) + 1.0 / (1.0 - chances + tiny))
+    return Link(score, inverse, 2.0 * beta * float(rise.max()), 0.5, EPS64, False, inner.lowest, inner.highest)
+
+
+def _points(calibrator: Any) -> tuple[Floats, Floats, float]:
+    x, y = np.asarray(calibrator.X_thresholds_), np.asarray(calibrator.y_thresholds_)
+    eps = EPS32 if np.float32 in (x.dtype, y.dtype) else EPS64
+    return x.astype(np.float64), y.astype(np.float64), eps
+
+
+def _isotonic(calibrator: Any) -> Link | Opaque:
+    if not calibrator.increasing_:
+        return Opaque("the isotonic calibrator does not increase with the score it calibrates")
+    x, y, eps = _points(calibrator)
+    steepest = float(np.max(np.diff(y) / np.diff(x))) if len(x) > 1 else 0.0
+
+    def moves(delta: float) -> float:
+        ahead, behind = np.interp(x + delta, x, y) - y, y - np.interp(x - delta, x, y)
+        return float(max(ahead.max(), behind.max()))
+
+    return Link(lambda values: np.interp(values, x, y), _no_inverse, steepest, 0.5, eps, moves=moves)
+
+
+def _isotonic_turn(calibrator: Any, question: Question) -> tuple[float, float]:
+    """Where the piecewise linear curve crosses the threshold; on a plateau the library's own numbers are compared."""
+    x, y, eps = _points(calibrator)
+    threshold = 0.5 if question.kind == "label" else question.threshold
+    # True from some point on: "p1 reaches the threshold", or "p0 no longer does". A label goes to class 0 in a tie.
+    if question.kind == "label":
+        turned = y > 1.0 - y
+    else:
+        turned = y >= threshold if question.positive == 1 else ~(1.0 - y >= threshold)
+    if turned.all() or not turned.any():
+        return (-np.inf if turned[0] else np.inf), 0.0
+    after = int(np.argmax(turned))
+    rise = (y[after] - y[after - 1]) / (x[after] - x[after - 1])
+    wanted = threshold if question.positive == 1 else 1.0 - threshold
+    place = float(np.clip(x[after - 1] + (wanted - y[after - 1]) / rise, x[after - 1], x[after]))
+    slack = 8 * eps * (max(abs(x[after - 1]), abs(x[after])) + 1.0 / rise)
+    return place, float(slack)
+
+
+def _no_inverse(threshold: float) -> float:
+    raise TypeError(f"no raw score belongs to {threshold}: this link is only applied forwards")

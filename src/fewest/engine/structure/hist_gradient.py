@@ -6,30 +6,25 @@ from typing import Any
 
 import numpy as np
 
-from fewest.engine.structure._trees import ModelTree, make_tree, stack, sum_tolerance
-from fewest.engine.structure.base import Opaque, Reading, as_floats
-from fewest.engine.structure.question import FoundQuestion, Question, all_columns, logistic, margin_link
-from fewest.tables.arrays import Bools, Floats, Ints32
+from fewest.engine.structure._trees import ModelTree, stack
+from fewest.engine.structure.base import as_floats
+from fewest.engine.structure.question import FoundQuestion, Question, logistic, margin_link
+from fewest.tables.arrays import Bools, Floats
 
 
-def read_hist_gradient(model: Any, question: Question) -> FoundQuestion | Opaque:
+def read_hist_gradient(model: Any, question: Question) -> FoundQuestion:
     """Read HistGradientBoostingClassifier: the raw score is the log-odds."""
-    link = margin_link(model, question, logistic())
-    if isinstance(link, Opaque):
-        return link
-    if question.against is None:
-        parts = [(0, question.sign)]
-    else:
-        parts = [(question.positive, 1.0), (question.against, -1.0)]
+    parts = question.parts.items()
     known, row_of = model._bin_mapper.make_known_categories_bitsets()
     trees = [
         _tree(stage[output], sign, _unpacked(known), row_of) for output, sign in parts for stage in model._predictors
     ]
     starts = np.asarray(model._baseline_prediction).ravel()
     base = float(sum(sign * starts[output] for output, sign in parts))
-    prepare, source = _Prepared(model), _source(model)
-    cut, slack = link.cut(question)
-    return FoundQuestion(stack(trees, base, Reading(cut, sum_tolerance(trees, base) + slack, prepare, source)), link)
+    source = np.arange(model.n_features_in_, dtype=np.int32)
+    if getattr(model, "_preprocessor", None) is not None:
+        source = np.argsort(~np.asarray(model.is_categorical_, dtype=bool), kind="stable").astype(np.int32)
+    return stack(trees, base, margin_link(question, logistic()), question, _Prepared(model), source)
 
 
 class _Prepared:
@@ -44,13 +39,6 @@ class _Prepared:
         if hasattr(model_input, "toarray"):
             model_input = model_input.toarray()
         return as_floats(self.preprocessor.transform(model_input))
-
-
-def _source(model: Any) -> Ints32:
-    if getattr(model, "_preprocessor", None) is None:
-        return all_columns(model.n_features_in_)
-    first = np.asarray(model.is_categorical_, dtype=bool)
-    return np.concatenate([np.flatnonzero(first), np.flatnonzero(~first)]).astype(np.int32)
 
 
 def _unpacked(bitsets: Any) -> Bools:
@@ -70,7 +58,7 @@ def _tree(predictor: Any, sign: float, known: Bools, row_of: Any) -> ModelTree:
         seen = known[row_of[nodes["feature_idx"][node]]]
         row = np.where(goes_left | seen, goes_left, missing_left[node])
         levels[int(node)] = row[: int(np.flatnonzero(seen | goes_left).max(initial=0)) + 1]
-    return make_tree(
+    return ModelTree(
         np.where(leaf, -1, nodes["feature_idx"]),
         nodes["num_threshold"],
         nodes["left"],

@@ -7,18 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from fewest.engine.structure.base import Network, Opaque, Reading, as_float32_values, as_floats
-from fewest.engine.structure.question import (
-    EPS32,
-    EPS64,
-    FoundQuestion,
-    Link,
-    Question,
-    all_columns,
-    chances_only,
-    logistic,
-    plain,
-)
+from fewest.engine.structure.base import Network, Opaque, as_float32_values, as_floats
+from fewest.engine.structure.question import EPS32, EPS64, FoundQuestion, Link, Question, logistic, margin_link
 from fewest.tables.arrays import Floats
 
 _TORCH_ACTIVATIONS = {"ReLU": "relu", "Tanh": "tanh", "Sigmoid": "logistic"}
@@ -28,9 +18,6 @@ _Layers = list[tuple[Floats, Floats]]
 
 def read_mlp(model: Any, question: Question) -> FoundQuestion | Opaque:
     """Read MLPClassifier: the raw score is the last layer before its sigmoid or softmax."""
-    refused = chances_only(model, question)
-    if refused is not None:
-        return refused
     if question.against is not None and model.out_activation_ != "softmax":
         return Opaque("MLPClassifier: probabilities of several labels are not additive")
     single = model.coefs_[0].dtype == np.float32
@@ -49,7 +36,7 @@ def read_torch(model: Any, question: Question) -> FoundQuestion | Opaque:
     if model.training and any(name == "Dropout" and module.p > 0 for name, module in zip(names, modules, strict=True)):
         return Opaque("the torch module is in training mode and has dropout; call model.eval() first")
     parts = [(name, module) for name, module in zip(names, modules, strict=True) if name not in _TORCH_IGNORED]
-    outputs = _outputs(parts)
+    outputs = next((int(module.out_features) for name, module in reversed(parts) if name == "Linear"), None)
     if outputs is None:
         return Opaque("torch: only Sequential modules that end in a Linear layer (and Sigmoid or LogSoftmax) are read")
     last = parts[-1][0]
@@ -67,7 +54,7 @@ def read_torch(model: Any, question: Question) -> FoundQuestion | Opaque:
     linear, activation = layers
     single = "float32" in str(parts[-1][1].weight.dtype)
     eps = EPS32 if single else EPS64
-    link = plain(label_at=0.0, eps=eps) if question.kind == "decision" else logistic(eps=eps)
+    link = margin_link(question, logistic(eps=eps))
     return _network(linear, activation, link, question, as_float32_values if single else as_floats)
 
 
@@ -81,9 +68,8 @@ def _network(
         first, second = question.pair
         last = (weight[:, [first]] - weight[:, [second]], bias[[first]] - bias[[second]])
     layers = [*layers[:-1], last]
-    cut, slack = link.cut(question)
-    tolerance = (1e-5 if link.eps == EPS32 else 1e-10) * (1.0 + _size(layers)) + slack
-    reading = Reading(cut, tolerance, prepare, all_columns(layers[0][0].shape[0]))
+    tolerance = (1e-5 if link.eps == EPS32 else 1e-10) * (1.0 + _size(layers))
+    reading = link.reading(question, tolerance, prepare, layers[0][0].shape[0])
     weights = tuple(np.ascontiguousarray(weight) for weight, _ in layers)
     return FoundQuestion(Network(reading, weights, tuple(bias for _, bias in layers), activation), link)
 
@@ -98,16 +84,9 @@ def _size(layers: _Layers) -> float:
 
 def _flat(module: Any) -> list[Any]:
     """Modules of nested Sequentials, in order."""
-    return [inner for child in module.children() for inner in (_flat(child) if _nested(child) else [child])]
-
-
-def _nested(module: Any) -> bool:
-    return type(module).__name__ == "Sequential"
-
-
-def _outputs(parts: Sequence[tuple[str, Any]]) -> int | None:
-    linear = [module for name, module in parts if name == "Linear"]
-    return int(linear[-1].out_features) if linear else None
+    if type(module).__name__ != "Sequential":
+        return [module]
+    return [inner for child in module.children() for inner in _flat(child)]
 
 
 def _torch_layers(parts: Sequence[tuple[str, Any]]) -> tuple[_Layers, str] | Opaque:

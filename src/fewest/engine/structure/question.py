@@ -11,12 +11,11 @@ from typing import Any
 
 import numpy as np
 
-from fewest.engine.structure.base import Additive, Composite, Ensemble, Network, Opaque
+from fewest.engine.structure.base import Reading, Structure
 from fewest.tables.arrays import Floats, Ints32
 
 EPS64 = float(np.finfo(np.float64).eps)
 EPS32 = float(np.finfo(np.float32).eps)
-Readable = Additive | Ensemble | Network | Composite
 
 
 @dataclass(frozen=True)
@@ -40,6 +39,11 @@ class Question:
     def pair(self) -> tuple[int, int]:
         """The explained class and the one it is compared with."""
         return self.positive, 1 - self.positive if self.against is None else self.against
+
+    @property
+    def parts(self) -> dict[int, float]:
+        """Outputs of a model that make up the raw score, with their signs: one margin, or two classes' scores."""
+        return {0: self.sign} if self.against is None else {self.positive: 1.0, self.against: -1.0}
 
 
 @dataclass(frozen=True)
@@ -77,6 +81,15 @@ class Link:
         above = self.inverse(min(threshold + reach, self.highest))
         return cut, max(cut - below, above - cut, 0.0)
 
+    def reading(
+        self, question: Question, tolerance: float, prepare: Callable[[Any], Floats], source: int | Ints32,
+        growth: float = 0.0,
+    ) -> Reading:  # fmt: skip
+        """Where the raw score decides; ``source`` is an array, or how many columns are taken as they come."""
+        cut, slack = self.cut(question)
+        columns = np.arange(source, dtype=np.int32) if isinstance(source, int) else source
+        return Reading(cut, tolerance + slack, prepare, columns, growth)
+
     def spread(self, delta: float) -> float:
         """Largest change of the score when the raw value is off by delta, rounding included."""
         change = self.slope * delta if self.moves is None else self.moves(delta)
@@ -87,13 +100,13 @@ class Link:
 class FoundQuestion:
     """A structure together with the link from its raw score to the score asked about."""
 
-    structure: Readable
+    structure: Structure
     link: Link
 
 
 def plain(label_at: float = 0.5, eps: float = EPS64) -> Link:
     """The raw score is the score: decision functions (label at 0) and mean probabilities (label at 0.5)."""
-    return Link(_same, _same_number, 1.0, label_at, eps, plain=True)
+    return Link(lambda raw: raw, lambda threshold: threshold, 1.0, label_at, eps, plain=True)
 
 
 def logistic(scale: float = 1.0, eps: float = EPS64) -> Link:
@@ -127,33 +140,6 @@ def clipped() -> Link:
     return Link(lambda raw: (np.clip(raw, -1, 1) + 1) / 2, inverse, 0.5, 0.5, EPS64, False, EPS64 / 4, 1.0)
 
 
-def margin_link(model: Any, question: Question, proba: Link) -> Link | Opaque:
-    """Pick the link for a model whose raw score is a margin: `proba` links it to predict_proba."""
-    name = type(model).__name__
-    if question.kind == "decision":
-        if not hasattr(model, "decision_function"):
-            return Opaque(f"{name} has no decision_function; ask for kind='proba'")
-        return plain(label_at=0.0, eps=proba.eps)
-    if question.kind == "proba" and not hasattr(model, "predict_proba"):
-        return Opaque(f"{name} has no predict_proba; ask for kind='decision'")
-    return proba
-
-
-def chances_only(model: Any, question: Question) -> Opaque | None:
-    """Refuse kind='decision' for a model that has probabilities alone."""
-    if question.kind == "decision":
-        return Opaque(f"{type(model).__name__} has no decision_function; ask for kind='proba'")
-    return None
-
-
-def all_columns(count: int) -> Ints32:
-    """Source of prepared columns that are the input columns, in order."""
-    return np.arange(count, dtype=np.int32)
-
-
-def _same(raw: Floats) -> Floats:
-    return raw
-
-
-def _same_number(threshold: float) -> float:
-    return threshold
+def margin_link(question: Question, proba: Link) -> Link:
+    """The link of a model whose raw score is its decision function: `proba` links it to predict_proba."""
+    return plain(label_at=0.0, eps=proba.eps) if question.kind == "decision" else proba

@@ -8,17 +8,15 @@ from typing import Any
 
 import numpy as np
 
-from fewest.engine.structure.additive_ebm import read_ebm
-from fewest.engine.structure.base import Additive, Composite, Ensemble, Network, Opaque
+from fewest.engine.structure.additive import LINEAR, read_ebm, read_linear
+from fewest.engine.structure.base import Opaque, Structure
 from fewest.engine.structure.boosted_catboost import read_catboost
 from fewest.engine.structure.boosted_lightgbm import read_lightgbm
 from fewest.engine.structure.boosted_xgboost import read_xgboost
 from fewest.engine.structure.combinations import read_calibrated, read_voting
 from fewest.engine.structure.hist_gradient import read_hist_gradient
-from fewest.engine.structure.leaf_sums import read_leaf_sum
-from fewest.engine.structure.linear import LINEAR, read_linear
 from fewest.engine.structure.networks import read_mlp, read_torch
-from fewest.engine.structure.neutral_trees import NEUTRAL, read_neutral
+from fewest.engine.structure.own_trees import NEUTRAL, read_leaf_sum, read_neutral
 from fewest.engine.structure.question import FoundQuestion, Question
 from fewest.engine.structure.sklearn_trees import (
     FORESTS,
@@ -32,7 +30,7 @@ from fewest.engine.structure.sklearn_trees import (
 from fewest.errors import UsageError
 
 Reader = Callable[[Any, Question], FoundQuestion | Opaque]
-KINDS = ("proba", "decision", "label")
+METHODS = {"proba": "predict_proba", "decision": "decision_function", "label": "predict"}
 
 _READERS: dict[tuple[str, str], Reader] = {
     **{("sklearn", name): read_linear for name in LINEAR},
@@ -68,40 +66,16 @@ _WRAPPERS = {
 
 def read(
     model: Any, *, positive: int = 1, against: int | None = None, kind: str = "proba", threshold: float | None = None
-) -> Additive | Ensemble | Network | Composite | Opaque:
-    """Read what is inside a fitted classifier.
+) -> Structure | Opaque:
+    """Read what is inside a fitted classifier: a final estimator, not a Pipeline; `Opaque` says why it cannot be.
 
-    Parameters
-    ----------
-    model : fitted classifier
-        A final estimator, not a Pipeline; its input is an array, a sparse matrix or a DataFrame.
-    positive : int
-        Position in ``model.classes_`` of the class being explained.
-    against : int, optional
-        With three or more classes: the class it is compared with. The score is then the difference of the two. A
-        difference of probabilities that come from raw scores of all classes is read for a threshold of 0 alone.
-    kind : {"proba", "decision", "label"}
-        The score a decision compares with its threshold: the probability of the class, the decision function (turned
-        round for ``positive=0``), or whether the predicted label is that class.
-    threshold : float, optional
-        Positive means score >= threshold. Default: 0.5, and 0 with ``against``.
-
-    Returns
-    -------
-    Additive, Ensemble, Network, Composite or Opaque
-        The structure, or `Opaque` with the reason it cannot be read.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from sklearn.linear_model import LogisticRegression
-    >>> X, y = np.array([[0.0], [1.0], [2.0], [3.0]]), np.array([0, 0, 1, 1])
-    >>> structure = read(LogisticRegression().fit(X, y), threshold=0.5)
-    >>> type(structure).__name__, structure.reading.cut
-    ('Additive', 0.0)
+    ``positive`` and ``against`` are positions in ``classes_``, the latter for three or more classes: the score is then
+    the difference of the two, and one of probabilities that come from raw scores of all classes is read for a threshold
+    of 0 alone. ``kind`` is the score that a decision compares with its threshold: the probability of the class, the
+    decision function (turned round for ``positive=0``), or whether the predicted label is that class.
     """
-    if kind not in KINDS:
-        raise UsageError(f"kind {kind!r} is not known", do=f"use one of {', '.join(KINDS)}")
+    if kind not in METHODS:
+        raise UsageError(f"kind {kind!r} is not known", do=f"use one of {', '.join(METHODS)}")
     cut = threshold if threshold is not None else 0.5 if against is None else 0.0
     found = find(model, Question(int(positive), against, kind, float(cut)))
     return found if isinstance(found, Opaque) else found.structure
@@ -123,6 +97,9 @@ def find(model: Any, question: Question) -> FoundQuestion | Opaque:
     settled = _settled(model, question)
     if isinstance(settled, Opaque):
         return settled
+    there = [kind for kind, method in METHODS.items() if hasattr(model, method)]
+    if there and question.kind not in there:  # a torch module has none of them
+        return Opaque(f"{name} has no {METHODS[question.kind]}; ask for kind={there[0]!r}")
     try:
         found = reader(model, settled)
     except (AttributeError, KeyError) as error:
@@ -141,17 +118,14 @@ def _origin(model: Any) -> str:
     return type(model).__module__.partition(".")[0]
 
 
-def _classes_meant(question: Question) -> int:
-    return 2 if question.against is None else 1 + max(2, question.positive, question.against)
-
-
 def _settled(model: Any, question: Question) -> Question | Opaque:
     """Check the classes asked about; keep `against` only where there are three or more."""
     name, classes = type(model).__name__, getattr(model, "classes_", None)
     if isinstance(classes, list):
         return Opaque(f"{name} has several outputs")
-    # A torch module does not name its classes: the reader counts its outputs.
-    count = len(classes) if classes is not None else _classes_meant(question)
+    count = 2 if question.against is None else 1 + max(2, question.positive, question.against)
+    if classes is not None:  # a torch module does not name its classes: the reader counts its outputs
+        count = len(classes)
     for place in (question.positive, question.against):
         if place is not None and not 0 <= place < count:
             raise UsageError(f"class number {place} is not among the {count} classes of {name}")
@@ -159,17 +133,13 @@ def _settled(model: Any, question: Question) -> Question | Opaque:
         return Opaque(f"{name} has seen one class only")
     if question.against == question.positive:
         raise UsageError("a class cannot be compared with itself", do="give 'against' another class")
-    if count > 2:
-        if question.against is None:
-            return Opaque(f"{name} has {count} classes; say which class the score is compared with (against)")
-        if question.kind == "label":
-            return Opaque(f"{name}: labels of {count} classes are not one cut; ask for kind='proba'")
-        if np.isnan(question.threshold):
-            raise UsageError("the threshold is not a number")
-        return question
-    if question.against is not None:
-        # Two classes: comparing them is asking for the more likely one.
+    if count == 2 and question.against is not None:
+        # Comparing two classes is asking for the more likely one.
         return replace(question, against=None, threshold=0.0 if question.kind == "decision" else 0.5)
+    if count > 2 and question.against is None:
+        return Opaque(f"{name} has {count} classes; say which class the score is compared with (against)")
+    if count > 2 and question.kind == "label":
+        return Opaque(f"{name}: labels of {count} classes are not one cut; ask for kind='proba'")
     if np.isnan(question.threshold):
         raise UsageError("the threshold is not a number")
     return question

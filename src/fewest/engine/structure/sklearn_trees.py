@@ -9,18 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from fewest.engine.structure._trees import ModelTree, make_tree, stack, sum_tolerance
-from fewest.engine.structure.base import Opaque, Reading, as_float32_values
-from fewest.engine.structure.question import (
-    FoundQuestion,
-    Link,
-    Question,
-    all_columns,
-    chances_only,
-    logistic,
-    margin_link,
-    plain,
-)
+from fewest.engine.structure._trees import ModelTree, stack
+from fewest.engine.structure.base import Opaque, as_float32_values
+from fewest.engine.structure.question import FoundQuestion, Question, logistic, margin_link, plain
 from fewest.tables.arrays import Floats
 
 TREES = frozenset({"DecisionTreeClassifier", "ExtraTreeClassifier"})
@@ -50,19 +41,17 @@ def read_gradient_boosting(model: Any, question: Question) -> FoundQuestion | Op
     constant = type(start).__name__ == "DummyClassifier" and start.strategy not in ("stratified", "uniform")
     if not (isinstance(start, str) or constant):
         return Opaque(f"GradientBoostingClassifier starts from {type(start).__name__}; only constant starts are read")
-    link = margin_link(model, question, logistic(2.0 if model.loss == "exponential" else 1.0))
-    if isinstance(link, Opaque):
-        return link
     # The start is the same for every row; the library computes it from any row.
     starts = model._raw_predict_init(np.zeros((1, model.n_features_in_), dtype=np.float32))[0]
-    parts = _signed_parts(question)
+    parts = question.parts.items()
     trees = [
         _tree(estimator, sign * model.learning_rate * estimator.tree_.value[:, 0, 0])
         for output, sign in parts
         for estimator in model.estimators_[:, output]
     ]
     base = float(sum(sign * starts[output] for output, sign in parts))
-    return _boosted(trees, base, link, question, model.n_features_in_)
+    link = margin_link(question, logistic(2.0 if model.loss == "exponential" else 1.0))
+    return stack(trees, base, link, question, as_float32_values, model.n_features_in_)
 
 
 def read_adaboost(model: Any, question: Question) -> FoundQuestion | Opaque:
@@ -72,9 +61,6 @@ def read_adaboost(model: Any, question: Question) -> FoundQuestion | Opaque:
         return Opaque("AdaBoostClassifier: only boosted decision trees are read")
     if not all(np.array_equal(member.classes_, model.classes_) for member in members):
         return Opaque("AdaBoostClassifier: a member has not seen every class")
-    link = margin_link(model, question, logistic())
-    if isinstance(link, Opaque):
-        return link
     weights = np.asarray(model.estimator_weights_, dtype=np.float64)[: len(members)]
     weights = weights / float(np.sum(model.estimator_weights_))
     count = len(model.classes_)
@@ -85,26 +71,11 @@ def read_adaboost(model: Any, question: Question) -> FoundQuestion | Opaque:
         votes = np.where(voted[:, None] == np.arange(count), 1.0, -1.0 / (count - 1))
         first, second = question.pair
         trees.append(_tree(member, weight * (votes[:, first] - votes[:, second])))
-    return _boosted(trees, 0.0, link, question, model.n_features_in_)
-
-
-def _signed_parts(question: Question) -> list[tuple[int, float]]:
-    """Outputs of a booster that make up the raw score, with their signs."""
-    if question.against is None:
-        return [(0, question.sign)]
-    return [(question.positive, 1.0), (question.against, -1.0)]
-
-
-def _boosted(trees: list[ModelTree], base: float, link: Link, question: Question, columns: int) -> FoundQuestion:
-    cut, slack = link.cut(question)
-    reading = Reading(cut, sum_tolerance(trees, base) + slack, as_float32_values, all_columns(columns))
-    return FoundQuestion(stack(trees, base, reading), link)
+    link = margin_link(question, logistic())
+    return stack(trees, 0.0, link, question, as_float32_values, model.n_features_in_)
 
 
 def _mean_of_leaves(model: Any, members: Any, features: Any, question: Question) -> FoundQuestion | Opaque:
-    refused = chances_only(model, question)
-    if refused is not None:
-        return refused
     if getattr(model, "n_outputs_", 1) != 1:
         return Opaque(f"{type(model).__name__} has several outputs")
     trees = []
@@ -114,10 +85,7 @@ def _mean_of_leaves(model: Any, members: Any, features: Any, question: Question)
         if question.against is not None:
             value = value - shares[:, question.against]
         trees.append(_tree(member, value / len(members), None if features is None else features[number]))
-    link = plain()
-    cut, slack = link.cut(question)
-    reading = Reading(cut, sum_tolerance(trees, 0.0) + slack, as_float32_values, all_columns(model.n_features_in_))
-    return FoundQuestion(stack(trees, 0.0, reading), link)
+    return stack(trees, 0.0, plain(), question, as_float32_values, model.n_features_in_)
 
 
 def _shares(member: Any, count: int) -> Floats:
@@ -136,6 +104,6 @@ def _tree(estimator: Any, value: Floats, features: Any = None) -> ModelTree:
     if features is not None:
         column = np.where(column >= 0, np.asarray(features)[np.maximum(column, 0)], -1)
     column = np.where(inside.children_left < 0, -1, column)
-    return make_tree(
+    return ModelTree(
         column, inside.threshold, inside.children_left, inside.children_right, inside.missing_go_to_left, value
     )

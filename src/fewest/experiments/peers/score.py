@@ -16,8 +16,8 @@ import pandas as pd
 from fewest.decision import Decision
 from fewest.engine.encoding import cells
 from fewest.engine.model_reading import ModelReading
-from fewest.engine.structure import Additive, Network, Opaque, activate
-from fewest.engine.structure.base import Structure
+from fewest.engine.structure import Additive, Network, Opaque
+from fewest.engine.structure.base import Structure, activate
 from fewest.errors import FewestError
 from fewest.experiments.peers.base import FittedPeer
 from fewest.experiments.peers.space import PeerSpace

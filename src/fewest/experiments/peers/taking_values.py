@@ -16,9 +16,9 @@ import pandas as pd
 
 from fewest import references
 from fewest.decision import Decision
+from fewest.engine.cubes import Vertices
 from fewest.engine.model_reading import ModelReading
 from fewest.engine.structure import Additive, Ensemble, Opaque
-from fewest.engine.verification import Vertices
 from fewest.errors import ModelError, check_word
 from fewest.experiments.peers.base import FittedPeer
 from fewest.experiments.peers.shapley import shapley_values

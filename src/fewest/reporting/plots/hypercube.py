@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from fewest.engine.verification import Vertices
+from fewest.engine.cubes import Vertices
 from fewest.errors import UsageError
 from fewest.reporting.plots.display import Display
 from fewest.results.explanations import Explanations

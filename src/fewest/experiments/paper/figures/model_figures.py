@@ -11,7 +11,7 @@ import pandas as pd
 
 from fewest import references
 from fewest.decision import Decision
-from fewest.engine.verification import Vertices
+from fewest.engine.cubes import Vertices
 from fewest.experiments.paper.base import Tell
 from fewest.experiments.paper.data import Rows, load_split
 from fewest.experiments.paper.figures.base import Drawing, Figure, Records, blank

@@ -1,0 +1,68 @@
+"""Linear classifiers and explainable boosting machines without interactions: one term per column or feature."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from fewest.engine.structure.base import Additive, Opaque, as_floats
+from fewest.engine.structure.question import EPS32, EPS64, FoundQuestion, Question, clipped, logistic, margin_link
+from fewest.tables.arrays import Floats
+
+LINEAR = frozenset({
+    "LogisticRegression", "LogisticRegressionCV", "LinearSVC", "RidgeClassifier", "RidgeClassifierCV", "SGDClassifier",
+    "Perceptron", "PassiveAggressiveClassifier", "LinearDiscriminantAnalysis",
+})  # fmt: skip
+
+
+def read_linear(model: Any, question: Question) -> FoundQuestion | Opaque:
+    """Read coef_ and intercept_ of a scikit-learn linear classifier: the raw score is the decision function."""
+    name, coef = type(model).__name__, np.atleast_2d(np.asarray(model.coef_))
+    eps = EPS32 if coef.dtype == np.float32 else EPS64
+    huber = name == "SGDClassifier" and model.loss == "modified_huber"
+    link = margin_link(question, clipped() if huber else logistic(eps=eps))
+    intercept = np.broadcast_to(np.asarray(model.intercept_, dtype=np.float64).ravel(), (len(coef),))
+    coef = coef.astype(np.float64)
+    if question.against is not None and question.kind == "proba" and not _is_softmax(model):
+        return Opaque(f"{name}: one-vs-rest probabilities are not additive; ask for kind='decision'")
+    row = np.asarray(sum(sign * coef[output] for output, sign in question.parts.items()))
+    constant = float(sum(sign * intercept[output] for output, sign in question.parts.items()))
+    # How far two ways of summing may lie apart grows with the input, which is not known here. The factor leaves room
+    # for values far from unit scale (up to about 1e6 in float64), and `Additive.wide_enough` for larger ones.
+    tolerance = (1e-8 if eps == EPS64 else 1e-4) * (1.0 + abs(constant) + float(np.abs(coef).sum()))
+    reading = link.reading(question, tolerance, as_floats, coef.shape[1], growth=16 * eps)
+    return FoundQuestion(Additive(reading, np.ascontiguousarray(row), constant), link)
+
+
+def _is_softmax(model: Any) -> bool:
+    name = type(model).__name__
+    if name.startswith("LogisticRegression"):
+        return getattr(model, "solver", "") != "liblinear" and getattr(model, "multi_class", "auto") != "ovr"
+    return name == "LinearDiscriminantAnalysis"
+
+
+def read_ebm(model: Any, question: Question) -> FoundQuestion | Opaque:
+    """Read ExplainableBoostingClassifier: the prepared columns are the terms' contributions."""
+    if any(len(features) != 1 for features in model.term_features_):
+        return Opaque("ExplainableBoostingClassifier has interaction terms; fit it with interactions=0")
+    if getattr(model, "link_", "logit") not in ("logit", "mlogit"):
+        return Opaque(f"ExplainableBoostingClassifier with the link {model.link_!r} is not read")
+    intercept = np.atleast_1d(np.asarray(model.intercept_, dtype=np.float64))
+    constant = float(sum(sign * intercept[output] for output, sign in question.parts.items()))
+    size = float(sum(np.abs(scores).max() for scores in model.term_scores_)) + float(np.abs(intercept).max())
+    source = np.array([features[0] for features in model.term_features_], dtype=np.int32)
+
+    def contributions(model_input: Any) -> Floats:
+        if hasattr(model_input, "toarray"):
+            model_input = model_input.toarray()
+        terms = np.asarray(model.eval_terms(model_input), dtype=np.float64)
+        if terms.ndim == 3:
+            first, second = question.pair
+            terms = terms[:, :, first] - terms[:, :, second]
+        return np.ascontiguousarray(terms)
+
+    link = margin_link(question, logistic())
+    reading = link.reading(question, 1e-12 * (1.0 + 2 * size), contributions, source)
+    coef = np.full(len(source), question.sign if question.against is None else 1.0)
+    return FoundQuestion(Additive(reading, coef, constant), link)
