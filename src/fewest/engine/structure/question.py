@@ -87,7 +87,7 @@ class Link:
     ) -> Reading:  # fmt: skip
         """Where the raw score decides; ``source`` is an array, or how many columns are taken as they come."""
         cut, slack = self.cut(question)
-        columns = np.arange(source, dtype=np.int32) if isinstance(source, int) else source
+        columns = source if isinstance(source, np.ndarray) else np.arange(source, dtype=np.int32)
         return Reading(cut, tolerance + slack, prepare, columns, growth)
 
     def spread(self, delta: float) -> float:
