@@ -7,16 +7,21 @@ accepted case as the strangest twentieth of the real ones.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 import pandas as pd
 
-from fewest.errors import DataError, check_number
+from fewest.decision import Decision
+from fewest.errors import DataError, UsageError, check_number
+from fewest.references.training_rows import TrainingRows
 from fewest.tables.arrays import Bools, Floats, Ints32
 from fewest.tables.schema import Schema
+
+DECIMALS = 9  # rounding takes away what the rows beside a row may change in the last bits
+SAMPLE = 8
 
 
 class Density(Protocol):
@@ -128,3 +133,60 @@ def check_quantile(quantile: float) -> None:
     """Refuse a floor outside [0, 1]."""
     do = "use a quantile between 0 and 1, e.g. 0.05; it is not a log-density"
     check_number("the floor", quantile, do, least=0, most=1)
+
+
+@dataclass(frozen=True, eq=False)
+class CalledDensity:
+    """A function of raw rows."""
+
+    function: Callable[[pd.DataFrame], Any]
+
+    def log_density(self, frame: pd.DataFrame) -> Floats:
+        """Of each row, (n,)."""
+        values = np.asarray(self.function(frame), dtype=np.float64)
+        if values.shape != (len(frame),):
+            raise DataError(
+                f"the density returned shape {values.shape} for {len(frame)} rows", do="return one number per row"
+            )
+        return np.asarray(np.round(values, DECIMALS))
+
+
+def supplied(
+    decision: Decision,
+    X: Any,
+    y: Any,
+    density: Callable[[pd.DataFrame], Any],
+    *,
+    quantile: float = 0.05,
+    schema: Schema | None = None,
+    groups: Mapping[str, Sequence[str]] | None = None,
+) -> Credibility:
+    """A log-density that you have already.
+
+    Parameters
+    ----------
+    decision, X, y, quantile, schema, groups
+        As in `mixture`.
+    density : callable
+        A table of raw rows -> one log-density per row. A row's value may not depend on the rows beside it.
+
+    Examples
+    --------
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> X = pd.DataFrame({"debt": [1, 2, 3, 8, 9], "age": [30, 40, 50, 30, 50]}); y = [0, 0, 0, 1, 1]
+    >>> decision = Decision(LogisticRegression().fit(X, y))
+    >>> supplied(decision, X, y, lambda rows: -abs(rows["age"] - 40.0), quantile=0.5).floor
+    -10.0
+    """
+    check_quantile(quantile)
+    if not callable(density):
+        raise UsageError(f"{density!r} is not a function", do="pass a function from a table to log-densities")
+    training = TrainingRows.read(decision, X, y, schema, groups)
+    rows = training.accepted
+    called = CalledDensity(density)
+    some = rows.iloc[:SAMPLE]
+    alone = np.concatenate([called.log_density(some.iloc[[i]]) for i in range(len(some))])
+    if not np.allclose(called.log_density(some), alone, rtol=0, atol=2 * 10.0**-DECIMALS, equal_nan=True):
+        raise UsageError("a row's density changes with the rows beside it", do="let the function work row by row")
+    provenance = {"kind": "supplied", "rows": len(rows)}
+    return Credibility.calibrate(training.schema, called, called.log_density(rows), quantile, "supplied", provenance)

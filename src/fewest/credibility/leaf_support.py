@@ -57,16 +57,8 @@ def leaf_support(
     ----------
     decision : Decision
         Its model is a single decision tree, or a Pipeline that ends in one.
-    X : table
-        Training rows.
-    y : (n,) labels
-        Their labels; the rows that do not have the positive label are used. Read as in `references.single`.
-    quantile : float
-        Quantile of the accepted cases' own log-shares below which nothing counts as credible; 0 sets no floor.
-    schema : Schema, optional
-        Default: read off X.
-    groups : mapping, optional
-        Feature -> columns, for tables that are encoded already.
+    X, y, quantile, schema, groups
+        As in `mixture`, with log-shares for log-densities.
 
     Examples
     --------

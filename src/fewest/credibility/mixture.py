@@ -98,7 +98,15 @@ def mixture(
     """
     check_quantile(quantile)
     check_count("max_rows", max_rows)
-    _check(n_components, paper, covariance, regularization)
+    check_word("covariance", covariance, ("full", "tied", "diag", "spherical"))
+    if n_components is not None:
+        check_count("n_components", n_components, do=", or None")
+    if regularization is not None:
+        check_number("regularization", regularization, f"use a number above 0, e.g. {SANE}", above=0)
+    if paper and n_components is None:
+        raise UsageError("the paper's mixture has as many components as clusters", do="pass n_components")
+    if paper and covariance != "full":
+        raise UsageError("the paper's mixture has full covariances", do='leave covariance at "full"')
     training = TrainingRows.read(decision, X, y, schema, groups)
     rows = training.accepted
     encoder = Points.fit(training.schema, rows)
@@ -114,18 +122,6 @@ def mixture(
         "regularization": added, "paper": paper, "random_state": random_state,
     }  # fmt: skip
     return Credibility.calibrate(training.schema, density, density.at(points), quantile, "mixture", provenance)
-
-
-def _check(n_components: int | None, paper: bool, covariance: str, regularization: float | None) -> None:
-    if n_components is not None:
-        check_count("n_components", n_components, do=", or None")
-    check_word("covariance", covariance, ("full", "tied", "diag", "spherical"))
-    if regularization is not None:
-        check_number("regularization", regularization, f"use a number above 0, e.g. {SANE}", above=0)
-    if paper and n_components is None:
-        raise UsageError("the paper's mixture has as many components as clusters", do="pass n_components")
-    if paper and covariance != "full":
-        raise UsageError("the paper's mixture has full covariances", do='leave covariance at "full"')
 
 
 def _fit(points: Floats, count: int, covariance: str, added: float, random_state: int) -> Any:

@@ -1,22 +1,29 @@
 """Points of raw rows for densities: numbers in standard deviations of the accepted cases, one column per level.
 
 The encoding is one of the schema, not of the model: a density should not change when the model's pipeline does. A
-feature with two levels is one column (rule 10).
+feature with two levels is one column (rule 10). How near the accepted cases are is a density without a shape: the
+distance to the k-th nearest of them.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from fewest.errors import DataError
+from fewest.credibility.base import Credibility, check_quantile
+from fewest.decision import Decision
+from fewest.errors import DataError, check_count
+from fewest.references.training_rows import TrainingRows
 from fewest.tables.arrays import Floats, Ints32
 from fewest.tables.closeness import as_numbers
 from fewest.tables.schema import Feature, Schema
+
+NEAREST = 1e-9  # distances below this count as this: where k cases are equal the density is high, not infinite
 
 
 @dataclass(frozen=True, eq=False)
@@ -131,3 +138,80 @@ def _numbers(column: pd.Series[Any], feature: Feature) -> Floats:
     if feature.kind == "group" and not pd.api.types.is_numeric_dtype(column.dtype):
         return np.asarray(pd.to_numeric(column, errors="coerce").to_numpy(dtype=float, na_value=np.nan))
     return as_numbers(column, feature)
+
+
+@dataclass(frozen=True, eq=False)
+class NeighbourDensity(OnPoints):
+    """Minus the logarithm of the distance to the k-th nearest accepted case."""
+
+    accepted: Floats
+    k: int
+    _tree: Any = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        from scipy.spatial import cKDTree
+
+        object.__setattr__(self, "_tree", cKDTree(self.accepted))
+
+    def at(self, points: Floats) -> Floats:
+        """Log-density of points (n, e) -> (n,), each by itself."""
+        return self._of_distance(self.k, points)
+
+    def of_accepted(self) -> Floats:
+        """Of the accepted cases themselves, each without itself as a neighbour."""
+        return self._of_distance(self.k + 1, self.accepted)
+
+    def _of_distance(self, k: int, points: Floats) -> Floats:
+        if len(points) == 0:
+            return np.empty(0)
+        far = self._tree.query(points, k=[k])[0][:, 0]
+        return np.asarray(-np.log(np.maximum(far, NEAREST)))
+
+
+def neighbours(
+    decision: Decision,
+    X: Any,
+    y: Any,
+    *,
+    k: int = 10,
+    quantile: float = 0.05,
+    schema: Schema | None = None,
+    groups: Mapping[str, Sequence[str]] | None = None,
+    random_state: int = 0,
+    max_rows: int = 20_000,
+) -> Credibility:
+    """Density of the accepted cases by their distance: the nearer the k-th of them, the denser.
+
+    Distances are between points with numbers in standard deviations and a column of 0 and 1 per level. For the floor
+    each accepted case is held against the others, so that a fresh accepted case falls below it as often as ``quantile``
+    says.
+
+    Parameters
+    ----------
+    decision, X, y, quantile, schema, groups, random_state
+        As in `mixture`.
+    k : int
+        Which neighbour.
+    max_rows : int
+        More accepted rows than this are sampled.
+
+    Examples
+    --------
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> X = pd.DataFrame({"debt": [1, 2, 3, 8, 9], "age": [30, 40, 50, 30, 50]}); y = [0, 0, 0, 1, 1]
+    >>> near = neighbours(Decision(LogisticRegression().fit(X, y)), X, y, k=1)
+    >>> near.credible(pd.DataFrame({"debt": [2, 9], "age": [41, 90]})).tolist()
+    [True, False]
+    """
+    check_quantile(quantile)
+    check_count("k", k)
+    check_count("max_rows", max_rows)
+    training = TrainingRows.read(decision, X, y, schema, groups)
+    rows = training.accepted
+    encoder = Points.fit(training.schema, rows)
+    points = sample(encoder.points(rows), max_rows, random_state)
+    if k >= len(points):
+        raise DataError(f"there are {len(points)} accepted cases but k is {k}", do=f"use at most {len(points) - 1}")
+    density = NeighbourDensity(encoder, points, int(k))
+    provenance = {"kind": "neighbours", "k": int(k), "rows": len(points), "random_state": random_state}
+    return Credibility.calibrate(training.schema, density, density.of_accepted(), quantile, "neighbours", provenance)

@@ -32,34 +32,16 @@ class TableClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """A classifier of raw tables; sub-classes say how it is fitted.
 
     It takes a frame (numbers, text, booleans) or an array of numbers, and labels of two classes. A level never seen in
-    training is not an error.
-
-    Attributes
-    ----------
-    schema_ : Schema
-        Features as read off the training table.
-    classes_ : (2,) array
-    n_features_in_ : int
-    feature_names_in_ : (n_features_in_,) array of str
-        Only when fitted on a table with text column names.
+    training is not an error. ``feature_names_in_`` is there when it is fitted on a table with text column names.
     """
 
-    schema_: Schema
-    classes_: npt.NDArray[Any]
+    schema_: Schema  # features as read off the training table
+    classes_: npt.NDArray[Any]  # (2,)
     n_features_in_: int
     _missing_numbers = True
 
     def _read_training(self, X: Any, y: Any) -> tuple[pd.DataFrame, npt.NDArray[np.bool_]]:
         """Typed rows, and which are of the second class; sets what is known of the table."""
-        table, labels = self._training_table(X, y)
-        self.classes_, positive = two_classes(labels)
-        schema = Schema.infer(table, groups={})
-        # A column of fixed categories cannot hold a level that comes up later; without its dtype it is just levels.
-        free = {name: kind for name, kind in schema.dtypes.items() if not isinstance(kind, pd.CategoricalDtype)}
-        self.schema_ = replace(schema, dtypes=free)
-        return self.schema_.conform(table, unseen="allow"), positive
-
-    def _training_table(self, X: Any, y: Any) -> tuple[pd.DataFrame, npt.NDArray[Any]]:
         if hasattr(X, "columns"):
             validate_data(self, X, y, skip_check_array=True)
             table = self._checked(X)
@@ -68,7 +50,12 @@ class TableClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             table = to_frame(array)
         labels = column_or_1d(y, warn=True)
         check_consistent_length(table, labels)
-        return table, labels
+        self.classes_, positive = two_classes(labels)
+        schema = Schema.infer(table, groups={})
+        # A column of fixed categories cannot hold a level that comes up later; without its dtype it is just levels.
+        free = {name: kind for name, kind in schema.dtypes.items() if not isinstance(kind, pd.CategoricalDtype)}
+        self.schema_ = replace(schema, dtypes=free)
+        return self.schema_.conform(table, unseen="allow"), positive
 
     def _read_rows(self, X: Any) -> pd.DataFrame:
         """Typed rows of a table to predict."""

@@ -17,8 +17,7 @@ import numpy.typing as npt
 from fewest.credibility import Credibility
 from fewest.credibility.leaf_support import LeafDensity
 from fewest.credibility.mixture import GaussianDensity
-from fewest.credibility.neighbours import NeighbourDensity
-from fewest.credibility.points import Part, Points
+from fewest.credibility.points import NeighbourDensity, Part, Points
 from fewest.decision import Decision
 from fewest.engine.search.problem import Mixture
 from fewest.errors import DataError, UsageError

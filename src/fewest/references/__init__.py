@@ -5,7 +5,7 @@ from fewest.references.audit import Audit
 from fewest.references.base import References
 from fewest.references.build import build
 from fewest.references.clusters import clusters, near_threshold
-from fewest.references.difference import Difference, differences
+from fewest.references.file import Difference, differences
 from fewest.references.own_points import load, supplied
 from fewest.references.signatures import Signature
 from fewest.references.single import single

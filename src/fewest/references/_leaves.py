@@ -18,8 +18,7 @@ from fewest.decision import Decision
 from fewest.errors import ModelError, UsageError, check_word
 from fewest.models.trees import Reach, Tree, boxes, read
 from fewest.models.trees.leaf_boxes import Box, Interval, Levels, Value, nearest_inside
-from fewest.models.trees.reach import decode
-from fewest.models.trees.tree import encode_feature, has_levels
+from fewest.models.trees.tree import decode_feature, encode_feature, has_levels
 from fewest.references._round_values import holding
 from fewest.references.base import References, scored
 from fewest.references.single import centre_of
@@ -33,22 +32,12 @@ class Leaves(References):
     """The negative leaves of a tree; each row of ``frame`` is the typical case of one.
 
     ``support`` counts the negatively labelled training rows of each leaf.
-
-    Attributes
-    ----------
-    tree : Tree
-    typical : (nodes, features) float64
-        Typical codes of each leaf's rows.
-    value : str
-        How a value inside a leaf is chosen.
-    negatives : int
-        Negatively labelled training rows in all.
     """
 
     tree: Tree = field(repr=False)
-    typical: Floats = field(repr=False)
-    value: Value = "nearest"
-    negatives: int = 0
+    typical: Floats = field(repr=False)  # (nodes, features): typical codes of each leaf's rows
+    value: Value = "nearest"  # how a value inside a leaf is chosen
+    negatives: int = 0  # negatively labelled training rows in all
 
     def reach(self, constraints: Constraints | None = None, weight: Floats | None = None) -> Reach:
         """How the leaves can be entered under constraints and weights."""
@@ -86,17 +75,11 @@ def leaves(
     ----------
     decision : Decision
         Its model is a single decision tree, or a Pipeline that ends in one.
-    X : table
-        Training rows.
-    y : (n,) labels
-        Read as in `single`.
+    X, y, schema, groups
+        As in `single`.
     value : str
         What a feature outside a leaf is set to: ``nearest``, the value in the leaf next to the case's own; ``median``
         or ``mean``, that of the leaf's negatively labelled training rows.
-    schema : Schema, optional
-        Default: read off X.
-    groups : mapping, optional
-        Feature -> columns, for tables that are encoded already.
 
     Examples
     --------
@@ -172,5 +155,5 @@ def _row(tree: Tree, node: int, box: Box, typical: Floats, overall: Mapping[str,
             known = np.flatnonzero(side.inside[: len(feature.levels)])
             code = float(known[0]) if len(known) else np.nan
         if np.isfinite(code):
-            values.update({column: cells[0] for column, cells in decode(feature, np.array([code])).items()})
+            values.update({column: cells[0] for column, cells in decode_feature(feature, np.array([code])).items()})
     return values

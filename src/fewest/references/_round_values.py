@@ -35,8 +35,11 @@ def finer(
     Whole numbers stay whole: a row that is refused because of them stays refused.
     """
     values, most = frame.to_dict("records"), 0
-    for number in refused:
-        for more in _steps(decision, schema, rows[number]):
+    exact = _with_more(schema, MOST_DECIMALS)
+    for number in refused if exact.features != schema.features else ():
+        if decision.verdicts(as_frame(exact, [rows[number]])).positive[0]:
+            continue  # refused with all decimals too
+        for more in range(1, MOST_DECIMALS + 1):
             trial = as_frame(_with_more(schema, more), [rows[number]])
             if not decision.verdicts(trial).positive[0]:
                 values[number], most = trial.to_dict("records")[0], max(most, more)
@@ -45,13 +48,6 @@ def finer(
         return schema, frame
     schema = _with_more(schema, most)
     return schema, as_frame(schema, values)
-
-
-def _steps(decision: Decision, schema: Schema, row: Mapping[Any, Any]) -> range:
-    """How many more decimals to try: none where the row is refused with all of them."""
-    exact = _with_more(schema, MOST_DECIMALS)
-    lost = exact.features == schema.features or decision.verdicts(as_frame(exact, [row])).positive[0]
-    return range(0) if lost else range(1, MOST_DECIMALS + 1)
 
 
 def holding(schema: Schema, rows: Sequence[Mapping[Any, Any]]) -> Schema:

@@ -103,12 +103,10 @@ class Audit:
 
     def flags(self) -> list[str]:
         """Everything that is wrong or worth a look, one sentence each; signatures that are lacking are not."""
-        odd = [f"{row.name_}: {part}" for row in self._rows() for part in row.note.split("; ") if part]
+        notes = zip(self.references["name"], self.references["note"], strict=True)
+        odd = [f"{name}: {part}" for name, note in notes for part in note.split("; ") if part]
         impossible = self.table[~self.table["possible"].astype(bool)]
         return odd + [f"{row['reference']}: {row['feature']}: {row['note']}" for _, row in impossible.iterrows()]
-
-    def _rows(self) -> list[Any]:
-        return list(self.references.rename(columns={"name": "name_"}).itertuples(index=False))
 
 
 def audit(saved: Saved, *, people: People | None = None, density: Dense | None = None) -> Audit:
@@ -144,12 +142,9 @@ def _reference_row(saved: Saved, number: int, people: int, cut: float, dense: tu
     score, broken = saved.score[number], saved.broken(number)
     signature = saved.signatures[number] if saved.signatures else None
     accepted = None if np.isnan(cut) or np.isnan(score) else bool(score < cut)
-    if signature is None:
-        state = "not signed"
-    elif broken:
-        state = f"{signature}, but that no longer holds: {', '.join(broken)} changed"
-    else:
-        state = str(signature)
+    state = "not signed" if signature is None else str(signature)
+    if broken:
+        state += f", but that no longer holds: {', '.join(broken)} changed"
     notes = [
         f"it stands for {people} people, fewer than {FEW}" if 0 <= people < FEW else "",
         f"the model decides against it ({score:.4g} >= {cut:.4g})" if accepted is False else "",

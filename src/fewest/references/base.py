@@ -129,14 +129,8 @@ class References:
     def candidates(self, frame: pd.DataFrame, far: Distances | None = None) -> npt.NDArray[np.int32]:
         """References each row is compared with, nearest first, then their flexible twins: (n, 1), (n, m) or twice that.
 
-        A later one is only preferred where it needs fewer features, so that a twin never takes a tie.
-
-        Parameters
-        ----------
-        frame : (n, columns)
-            Cases, conformed to the schema.
-        far : Distances, optional
-            From these cases to all references, where that is known already.
+        A later one is only preferred where it needs fewer features, so that a twin never takes a tie. Rows are
+        conformed to the schema; ``far`` is from them to all references, where that is known already.
         """
         plain = self._plain_candidates(frame, far)
         return plain if not self.flexible_of else np.hstack([plain, self._twins()[plain]])

@@ -63,12 +63,8 @@ def clusters(
 
     Parameters
     ----------
-    decision : Decision
-    X : table
-        Training rows.
-    y : (n,) labels
-        Their labels, as the model knows them; the rows that do not have the positive label are used. Or booleans, True
-        where a row was accepted (not with a model whose classes are booleans or 0 and 1: there they are labels).
+    decision, X, y, schema, groups
+        As in `single`.
     n_clusters : int or "auto"
         How many; 1 is `single`, over the accepted rows. ``auto`` takes the best number from 2 to 10.
     centre : str
@@ -83,10 +79,6 @@ def clusters(
         How much softer rows belong to clusters when the model's score is high; the authors use 1.01 to 3.
     select : str
         What ``auto`` goes by: ``silhouette`` or ``bic``.
-    schema : Schema, optional
-        Default: read off X.
-    groups : mapping, optional
-        Feature -> columns, for tables that are encoded already.
     random_state : int
     max_rows : int
         More negative rows than this are sampled.
@@ -223,7 +215,9 @@ def _grouped(
     population: pd.DataFrame, called: str | None = None,
 ) -> References:  # fmt: skip
     """One reference per cluster of rows, made of its rows the model accepts; ``population`` gives the spread."""
-    rows = _sample(rows, settings)
+    if len(rows) > settings.max_rows:
+        random = np.random.default_rng(settings.random_state)
+        rows = rows.iloc[np.sort(random.choice(len(rows), settings.max_rows, replace=False))]
     if settings.n_clusters != "auto" and settings.n_clusters > len(rows):
         raise DataError(
             f"there are {len(rows)} rows but n_clusters is {settings.n_clusters}", do=f"use at most {len(rows)}"
@@ -246,7 +240,11 @@ def _grouped(
     refs = scored(
         decision, schema, [centre_of(schema, rows.iloc[groups[k]], settings.centre) for k in filled],
         [names[k] for k in filled], [len(groups[k]) for k in filled], on_positive="allow",
-        assignment=settings.assignment, provenance=_say(provenance, settings, len(rows), len(groups)),
+        assignment=settings.assignment,
+        provenance={
+            **provenance, "centre": settings.centre, "embedding": str(settings.embedding), "n_clusters": len(groups),
+            "m": settings.m, "random_state": settings.random_state, "rows_clustered": len(rows),
+        },
         assigner=replace(assigner, centres=assigner.centres[filled]), rescue=True,
     )  # fmt: skip
     gone = [f"{names[k]} ({_too_few(len(groups[k]))})" for k in order if k not in filled]
@@ -261,21 +259,14 @@ def _too_few(accepted: int) -> str:
     return f"too few to be typical: {accepted} row{'s' if accepted != 1 else ''}"
 
 
-def _sample(rows: pd.DataFrame, settings: GroupingSettings) -> pd.DataFrame:
-    if len(rows) <= settings.max_rows:
-        return rows
-    random = np.random.default_rng(settings.random_state)
-    return rows.iloc[np.sort(random.choice(len(rows), settings.max_rows, replace=False))]
-
-
 def _cluster(
     decision: Decision, schema: Schema, rows: pd.DataFrame, score: Floats, settings: GroupingSettings
 ) -> tuple[npt.NDArray[np.int32], ByEmbedding]:
     """Cluster of each row, and the rule for other rows."""
     # scikit-learn and the compiled rule are loaded here, so that importing fewest stays light.
     from fewest.references.clustering import ClusterSpace, ScoreSoftKMeans
-    from fewest.references.clustering.choose import choose_clusters
     from fewest.references.clustering.embedding import identity, named
+    from fewest.references.clustering.soft_kmeans import choose_clusters
 
     space = ClusterSpace.read(decision, schema, rows)
     # One cluster needs no map: its centre is the only one there is.
@@ -286,10 +277,8 @@ def _cluster(
     def fit(n_clusters: int) -> ScoreSoftKMeans:
         return ScoreSoftKMeans(n_clusters, m=settings.m, random_state=settings.random_state).fit(places, score=softness)
 
-    if settings.n_clusters == "auto":
-        clustering = choose_clusters(places, fit, settings.select)
-    else:
-        clustering = fit(settings.n_clusters)
+    count = settings.n_clusters
+    clustering = choose_clusters(places, fit, settings.select) if count == "auto" else fit(count)
     return clustering.labels_, ByEmbedding(space, fitted, clustering.cluster_centers_)
 
 
@@ -303,18 +292,6 @@ def centred_score(decision: Decision, score: Floats) -> Floats:
     if decision.kind in ("proba", "torch", "label") or (score.min() >= 0 and score.max() <= 1):
         return np.asarray(score - decision.cut + 0.5)
     return np.asarray(expit(score - decision.cut))
-
-
-def _say(provenance: Mapping[str, Any], settings: GroupingSettings, rows: int, found: int) -> dict[str, Any]:
-    return {
-        **provenance,
-        "centre": settings.centre,
-        "embedding": str(settings.embedding),
-        "n_clusters": found,
-        "m": settings.m,
-        "random_state": settings.random_state,
-        "rows_clustered": rows,
-    }
 
 
 def _accepted(refs: References, gone: list[str], people: Sequence[pd.DataFrame]) -> References:

@@ -17,11 +17,12 @@ import numpy as np
 import pandas as pd
 
 from fewest.errors import DataError, FewestError, UsageError
-from fewest.references.signatures import Clock, Signature, fingerprint, sign, utc_now
+from fewest.references.signatures import Clock, Signature, canonical, fingerprint, sign, utc_now
 from fewest.references.spread import Spread
 from fewest.tables.files import write_text
 from fewest.tables.saved_schema import schema_from_json, schema_to_json
-from fewest.tables.schema import Schema
+from fewest.tables.schema import Feature, Schema
+from fewest.tables.values import value_of
 
 FORMAT = 2
 READABLE = (1, 2)
@@ -166,6 +167,46 @@ def from_dict(content: Mapping[str, Any]) -> Saved:
         flexible_of=_twins(entries, names),
         signatures=tuple(None if signature is None else Signature.from_dict(signature) for signature in signatures),
     )
+
+
+@dataclass(frozen=True)
+class Difference:
+    """One value that differs, or one reference that only one file has: then there is no feature.
+
+    Values are in the form that is compared: 35.0 is 35, and what is missing is None.
+    """
+
+    reference: str
+    feature: Feature | None
+    before: Any  # for a whole reference its values, None where it is absent
+    after: Any
+
+
+def differences(before: Saved, after: Saved) -> list[Difference]:
+    """References and values that differ; assignment and signatures do not count.
+
+    Examples
+    --------
+    >>> one, two = (Saved(("r1",), ({"age": age},), (-1,), (0.1,)) for age in (35, 36))
+    >>> [(found.reference, found.feature.name, found.before, found.after) for found in differences(one, two)]
+    [('r1', 'age', 35, 36)]
+    """
+    ours, theirs = (dict(zip(saved.names, saved.values, strict=True)) for saved in (before, after))
+    schema = before.schema or after.schema or Schema.infer(pd.DataFrame([*before.values, *after.values]))
+    found = []
+    for name in dict.fromkeys([*ours, *theirs]):
+        if name not in ours or name not in theirs:
+            found.append(Difference(name, None, ours.get(name), theirs.get(name)))
+            continue
+        for feature in schema.features:
+            was, now = (_compared(value_of(feature, side[name])) for side in (ours, theirs))
+            if was != now:
+                found.append(Difference(name, feature, was, now))
+    return found
+
+
+def _compared(value: Any) -> Any:
+    return {name: canonical(part) for name, part in value.items()} if isinstance(value, dict) else canonical(value)
 
 
 def _score(entry: Mapping[str, Any], schema: Schema | None) -> float:

@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
 from fewest.decision import Decision
@@ -112,7 +111,8 @@ def _each_alone(decision: Decision, schema: Schema, frame: pd.DataFrame, choices
     together = as_frame(schema, records)
     alone = tried.iloc[[single[row] for row in range(len(records))]].reset_index(drop=True)
     worse = decision.verdicts(together).score > score[[single[row] for row in range(len(records))]]
-    return _either(worse, alone, together)
+    both = pd.concat([alone, together], ignore_index=True)
+    return both.iloc[np.where(worse, 0, len(alone)) + np.arange(len(alone))].reset_index(drop=True)
 
 
 def _descend(decision: Decision, schema: Schema, frame: pd.DataFrame, choices: Sequence[Choices]) -> pd.DataFrame:
@@ -147,9 +147,3 @@ def _lowest(keys: Sequence[Any], score: Floats) -> dict[Any, int]:
         if key not in found or score[place] < score[found[key]]:
             found[key] = place
     return found
-
-
-def _either(first: npt.NDArray[np.bool_], one: pd.DataFrame, other: pd.DataFrame) -> pd.DataFrame:
-    """Rows of one table where ``first``, of the other elsewhere."""
-    both = pd.concat([one, other], ignore_index=True)
-    return both.iloc[np.where(first, 0, len(one)) + np.arange(len(one))].reset_index(drop=True)

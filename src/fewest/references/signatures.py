@@ -15,7 +15,7 @@ from typing import Any
 
 from fewest.errors import DataError, UsageError
 from fewest.tables.saved_schema import plain
-from fewest.tables.schema import Feature, Schema
+from fewest.tables.schema import Schema
 
 Clock = Callable[[], datetime]
 
@@ -107,7 +107,7 @@ def fingerprint(name: str, values: Mapping[str, Any], schema: Schema) -> str:
     document = {
         "name": name,
         "values": {column: canonical(value) for column, value in values.items()},
-        "features": [_meaning(feature) for feature in schema.features],
+        "features": [[f.name, f.kind, list(f.columns), f.unit] for f in schema.features],
     }
     text = json.dumps(document, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
@@ -117,7 +117,3 @@ def canonical(value: Any) -> Any:
     """A value as it is fingerprinted: 35.0 is 35, and what is missing is null."""
     value = plain(value)
     return int(value) if isinstance(value, float) and value.is_integer() else value
-
-
-def _meaning(feature: Feature) -> list[Any]:
-    return [feature.name, feature.kind, list(feature.columns), feature.unit]

@@ -32,15 +32,7 @@ class Labels(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class TrainingRows:
-    """A training table, conformed to its schema, and what its labels say.
-
-    Examples
-    --------
-    >>> decision = Decision(lambda rows: rows["debt"].to_numpy() / 10, positive="bad")
-    >>> rows = TrainingRows.read(decision, {"debt": [1, 9, 2]}, ["good", "bad", "good"])
-    >>> rows.accepted["debt"].tolist()
-    [1, 2]
-    """
+    """A training table, conformed to its schema, and what its labels say."""
 
     schema: Schema
     frame: pd.DataFrame  # (n, columns)

@@ -10,7 +10,7 @@ import pandas as pd
 
 from fewest.errors import UsageError
 from fewest.models.trees import Tree
-from fewest.models.trees.reach import decode
+from fewest.models.trees.tree import decode_feature
 from fewest.results.explanation import Explanation
 from fewest.tables.schema import Feature
 from fewest.tables.wording import cell
@@ -31,7 +31,7 @@ def changed(tree: Tree, case: pd.DataFrame, answer: Explanation) -> pd.DataFrame
         feature = tree.schema.features[tree.schema.index(change.feature)]
         if feature.kind == "indicators":
             code = float(feature.levels.index(change.after))
-            values.update({name: cells[0] for name, cells in decode(feature, np.array([code])).items()})
+            values.update({name: cells[0] for name, cells in decode_feature(feature, np.array([code])).items()})
         else:
             values.update(change.after if isinstance(change.after, dict) else {feature.columns[0]: change.after})
     return one_row(tree, values)

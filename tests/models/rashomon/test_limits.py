@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 from fewest.errors import DataError, MissingExtraError, ModelError, TimeLimitError, UsageError
-from fewest.models.rashomon import _search, base, rashomon_set
+from fewest.models.rashomon import base, rashomon_set
 from fewest.models.trees import BinaryColumns
 from fewest.tables.schema import Schema
 
@@ -50,12 +50,12 @@ def columns_of(frame, times=1):
 
 @pytest.fixture
 def search_that(tmp_path, monkeypatch):
-    folder = str(_search.SCRIPT.parent)
+    folder = str(base.SCRIPT.parent)
 
     def use(name):
         script = tmp_path / f"{name}.py"
         script.write_text(SCRIPT.format(folder=folder, does=DOES[name]))
-        monkeypatch.setattr(_search, "SCRIPT", script)
+        monkeypatch.setattr(base, "SCRIPT", script)
 
     return use
 
@@ -125,7 +125,7 @@ def test_the_memory_limit_holds(table, search_that):
 
 
 def test_a_package_that_is_not_installed_is_named_with_its_install_line(table, monkeypatch):
-    monkeypatch.setattr(_search, "find_spec", lambda name: None)
+    monkeypatch.setattr(base, "find_spec", lambda name: None)
     with pytest.raises(MissingExtraError, match=r'needs tree-praxis(.|\n)*pip install "fewest\[trees\]"'):
         rashomon_set(*table)
 

@@ -10,9 +10,8 @@ import pytest
 from all_trees import as_nested_set, brute_set, decision, is_trivial, nested_of, noisy_bits
 
 from fewest.datasets import load
-from fewest.models.rashomon import rashomon_set
-from fewest.models.rashomon._search import as_patterns, run_praxis, unfold
-from fewest.models.rashomon.base import _as_set
+from fewest.models.rashomon import RashomonSet, rashomon_set
+from fewest.models.rashomon.base import as_patterns, run_praxis, unfold
 from fewest.models.trees import BinaryColumns, guess_thresholds
 from fewest.tables.schema import Schema
 
@@ -104,7 +103,7 @@ def unfolded(bits, y, price, bound, grown_bound, depth, regularization):
     job = {"bits": bits, "positive": y, "regularization": regularization, "bound": grown_bound, "max_depth": depth,
            "max_counted": 10**9}  # fmt: skip
     members = unfold(run_praxis(job), as_patterns(bits, y), price, bound, 10**6)
-    return as_nested_set(_as_set(as_table(bits)[0], members, regularization, len(y)))
+    return as_nested_set(RashomonSet(as_table(bits)[0], *members, regularization, len(y)))
 
 
 @pytest.mark.parametrize("broken", ["price rounded", "bound not filtered", "none"])

@@ -11,7 +11,7 @@ import pytest
 
 from fewest.datasets import load
 from fewest.errors import DataError
-from fewest.models.rashomon import RashomonSet, rashomon_set, score_set, sev_of_members
+from fewest.models.rashomon import RashomonSet, rashomon_set, score_set, topt
 from fewest.models.trees import BinaryColumns, guess_thresholds
 from fewest.models.trees.reach import Reach
 from fewest.tables.schema import Schema
@@ -111,7 +111,7 @@ def test_scores_equal_trying_every_value_of_every_feature(seed):
 
 @pytest.mark.parametrize("broken", ["columns instead of features", "empty boxes offered"])
 def test_trying_every_value_catches_what_counts_wrongly(broken, monkeypatch):
-    honest = sev_of_members.cells_of
+    honest = topt.cells_of
 
     def twin(tests):
         cells = honest(tests)
@@ -121,11 +121,11 @@ def test_trying_every_value_catches_what_counts_wrongly(broken, monkeypatch):
                                   cells_from=np.arange(len(cells.mask_of) + 1) * len(every))  # fmt: skip
         alone = np.uint64(1) << np.arange(len(tests), dtype=np.uint64)
         both = np.column_stack([np.zeros_like(alone), alone]).ravel()
-        return sev_of_members.TableCells(np.arange(len(tests)), alone, both, 2 * np.arange(len(tests) + 1))
+        return topt.TableCells(np.arange(len(tests)), alone, both, 2 * np.arange(len(tests) + 1))
 
     trees, (frame, labels) = random_set(0), cases(0)
     expected = slow(trees, frame, labels)["mean_sev_t"].to_numpy()
-    monkeypatch.setattr(sev_of_members, "cells_of", twin)
+    monkeypatch.setattr(topt, "cells_of", twin)
     found = score_set(trees, frame, labels)["mean_sev_t"].to_numpy()
     assert not np.allclose(found, expected, equal_nan=True)
 

@@ -33,14 +33,14 @@ def test_a_booster_that_aims_at_its_own_chances_stays_where_it_is() -> None:
 def test_labels_and_chances_are_mixed_once_after_the_warm_up() -> None:
     estimator = AllOptClassifier(warmup_epochs=3, epochs=1, loss=SevLoss(distil=0.25), positive="bad", device="cpu")
     session, _ = estimator._begin(GERMAN.X, GERMAN.labels)
-    session.run("warm-up", 3)
+    session.trainer.run("warm-up", 3)
     trainer = session.trainer
     with torch.no_grad():
         chances = torch.sigmoid(session.head.logits(trainer.rows))
     expected = 0.25 * chances + 0.75 * trainer.labels
-    estimator._sev_phase(session, 1.0)
+    estimator.set_params(c1=1.0)._phases(session)
     assert torch.equal(trainer.aims, expected)
-    estimator._sev_phase(session, 2.0)
+    estimator.set_params(c1=2.0)._phases(session)
     assert torch.equal(trainer.aims, expected)
 
 

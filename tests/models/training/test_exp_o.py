@@ -15,7 +15,7 @@ from fewest.models.estimators import LabelsError
 torch = pytest.importorskip("torch")
 
 from fewest.models.training import AllOptClassifier, Architecture, ExpOClassifier, Optimizer  # noqa: E402
-from fewest.models.training._losses import misfit  # noqa: E402
+from fewest.models.training._trainer import misfit  # noqa: E402
 
 QUICK = {"warmup_epochs": 8, "epochs": 6, "random_state": 0}
 

@@ -8,8 +8,12 @@ import pytest
 torch = pytest.importorskip("torch")
 
 from fewest.models.training._heads import Blocks, LinearHead, NetworkHead  # noqa: E402
-from fewest.models.training._losses import FidelityTerm, misfit, misfit_1d  # noqa: E402
-from fewest.models.training._trainer import Batch  # noqa: E402
+from fewest.models.training._trainer import (  # noqa: E402
+    Batch,
+    FidelityTerm,
+    misfit,
+    misfit_1d,
+)
 
 COLUMNS = 3
 

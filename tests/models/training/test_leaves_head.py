@@ -13,7 +13,7 @@ from fewest.engine.structure import Ensemble, read
 from fewest.errors import DataError, ModelError, UsageError
 from fewest.models.training._heads import Blocks
 from fewest.models.training._leaves_head import LeafTargets, LeavesHead, check_readable
-from fewest.models.training._losses import anchored, reference_loss, sev_loss
+from fewest.models.training._trainer import anchored, reference_loss, sev_loss
 from fewest.models.training.leaf_sum import LeafSumClassifier
 
 torch = pytest.importorskip("torch")

@@ -13,9 +13,8 @@ import pytest
 import fewest as fw
 from fewest.decision import Decision
 from fewest.models.training import AllOptClassifier, Architecture, Optimizer, SevLoss
-from fewest.models.training._losses import AllOptTerm
 from fewest.models.training._session import Session
-from fewest.models.training._trainer import Batch
+from fewest.models.training._trainer import AllOptTerm, Batch
 from fewest.references import References
 
 torch = pytest.importorskip("torch")
@@ -65,7 +64,7 @@ def session(model: str, references: str, seed: int = 0) -> tuple[Session, AllOpt
         architecture=Architecture(hidden=(6, 5), knots=4, booster=_booster()), optimizer=Optimizer(0.05),
     )  # fmt: skip
     begun, _ = estimator._begin(frame, labels)
-    begun.run("warm-up", 4)
+    begun.trainer.run("warm-up", 4)
     return begun, AllOptTerm(C1, C2, LOSS, begun.new_targets(), lambda epoch: None)
 
 

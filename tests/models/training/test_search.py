@@ -16,8 +16,9 @@ import fewest as fw
 from fewest.errors import DataError, FewestWarning, UsageError
 from fewest.models.estimators import LabelsError
 from fewest.models.training import AllOptClassifier, AllOptSearchCV, Architecture, Optimizer
-from fewest.models.training._path import C1Path, Stop, StopTally, mark_stops, point
 from fewest.models.training._session import Session
+from fewest.models.training._trainer import Trainer
+from fewest.models.training.search import Stop, StopTally, mark_stops, point
 
 pytest.importorskip("torch")
 
@@ -165,9 +166,9 @@ def walked(c1: list[float]) -> AllOptClassifier:
     """The path by hand."""
     model = AllOptClassifier(**SHORT)
     session, history = model._begin(X, Y)
-    session.run("warm-up", model._warm_up)
+    session.trainer.run("warm-up", model._warm_up)
     for weight in c1:
-        model._sev_phase(session, weight)
+        model.set_params(c1=weight)._phases(session)
     model._finish(session, history)
     return model
 
@@ -351,7 +352,7 @@ def test_sev_that_need_not_be_exact_counts_one_or_two() -> None:
 def test_a_model_that_went_astray_on_all_rows_is_not_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     found = searched(tolerance=1.0, measures=["roc_auc"])
     assert found.best_c1_ > 0
-    monkeypatch.setattr(C1Path, "accuracy", lambda path: -1.0)
+    monkeypatch.setattr(Trainer, "accuracy", lambda trainer: -1.0)
     back = searched(tolerance=1.0, measures=["roc_auc"])
     assert back.best_c1_ == 0
     start = back.start_.predict_proba(back.best_estimator_._read_rows(X))

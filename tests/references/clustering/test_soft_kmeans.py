@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.exceptions import SkipTestWarning
+from sklearn.metrics import silhouette_score
 from sklearn.utils.estimator_checks import check_estimator
 
 from fewest.references.clustering import ScoreSoftKMeans, soft_kmeans
@@ -153,3 +154,26 @@ def test_a_hundred_thousand_rows_take_seconds() -> None:
     began = time.process_time()
     ScoreSoftKMeans(7).fit(X, score=score)
     assert time.process_time() - began < 30
+
+
+@pytest.mark.parametrize("select", ["silhouette", "bic"])
+@pytest.mark.parametrize("count", [2, 4, 6])
+def test_separate_groups_are_counted(select: soft_kmeans.Select, count: int) -> None:
+    random = np.random.default_rng(count)
+    angle = 2 * np.pi * np.arange(count * 60) / (count * 60)
+    ring = np.floor(angle / (2 * np.pi / count)) * (2 * np.pi / count)
+    X = 12 * np.column_stack([np.cos(ring), np.sin(ring)]) + random.normal(size=(count * 60, 2))
+    fitted = soft_kmeans.choose_clusters(X, lambda k: ScoreSoftKMeans(k, n_init=10).fit(X), select)
+    assert len(fitted.cluster_centers_) == count
+
+
+def test_rows_without_two_places_are_one_cluster() -> None:
+    X = np.zeros((5, 2))
+    assert len(soft_kmeans.choose_clusters(X, lambda k: ScoreSoftKMeans(k).fit(X)).cluster_centers_) == 1
+
+
+def test_the_silhouette_is_that_of_scikit_learn_and_defined_where_theirs_is_not() -> None:
+    X = np.random.default_rng(0).normal(size=(50, 2))
+    labels = (X[:, 0] > 0).astype(np.int32)
+    assert soft_kmeans.silhouette(X, labels) == silhouette_score(X, labels)
+    assert soft_kmeans.silhouette(X, np.zeros(50, dtype=np.int32)) == -1

@@ -1,26 +1,48 @@
 """The Rashomon set: every sparse tree that is nearly as good as the best one (Section 5.2, "Search-based").
 
 TreeFARMS (Xin et al., NeurIPS 2022) defined it for trees: objective = share misclassified + regularization * leaves;
-a member's is at most 1 + bound times the least. Hundreds of thousands are kept as runs of numbered leaves, each leaf
-described once; a `Tree` is made of one when it is asked for.
+a member's is at most 1 + bound times the least. Splits are found by PRAXIS in a child process and unfolded to all trees
+within the bound: rows are counted and objectives added up here, in whole rows, whatever PRAXIS rounds. Hundreds of
+thousands of trees are kept as runs of numbered leaves, each leaf described once; a `Tree` is made of one when it is
+asked for.
 """
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from importlib.util import find_spec
+from pathlib import Path
+from signal import Signals
+from tempfile import TemporaryDirectory
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from fewest.errors import DataError, UsageError
-from fewest.models.rashomon._search import Members, as_patterns, decisions, run_praxis, too_large, unfold
+from fewest.errors import (
+    DataError,
+    FewestError,
+    MissingExtraError,
+    ModelError,
+    TimeLimitError,
+    UsageError,
+    check_number,
+)
+from fewest.models.rashomon import _kernels, _praxis
 from fewest.models.trees.thresholds import BinaryColumns
 from fewest.models.trees.tree import Leaf, Split, Tree
+from fewest.tables.arrays import Bools, Ints, Ints32
 
+Masks = npt.NDArray[np.uint64]
+SCRIPT = Path(_praxis.__file__)
+SMALLER = "make it smaller: a larger regularization, or a smaller bound or max_depth"
+MAX_OPTIONS = 50_000_000
+SAME = 1e-10  # objectives closer than this (relative) are the same: sums of decimals are rounded
 MAX_COLUMNS = 64
 # PRAXIS also counts trivial trees and some just beyond the bound: up to here the true number is worth finding out.
 COUNTED, COUNTED_PER_MEMBER = 10_000_000, 100
@@ -44,36 +66,17 @@ class Member:
 
 @dataclass(frozen=True, eq=False)
 class RashomonSet:
-    """All near-optimal sparse trees, best objective first.
+    """All near-optimal sparse trees, best objective first."""
 
-    Attributes
-    ----------
-    columns : BinaryColumns
-        The tests that trees are made of.
-    start : (trees + 1,) int64
-        First leaf of each tree.
-    leaf : (leaves,) int32
-        Leaves of all trees, from left to right, as positions in the four arrays that follow.
-    needs, forbids : (distinct leaves,) uint64
-        Bit c is set where column c must be 1, or must be 0, to end there.
-    positive : (distinct leaves,) bool
-        Decision.
-    counts : (distinct leaves, 2) int64
-        Training rows labelled negative and positive.
-    regularization : float
-    n_rows : int
-        Training rows.
-    """
-
-    columns: BinaryColumns
-    start: npt.NDArray[np.int64]
-    leaf: npt.NDArray[np.int32]
-    needs: npt.NDArray[np.uint64]
-    forbids: npt.NDArray[np.uint64]
-    positive: npt.NDArray[np.bool_]
-    counts: npt.NDArray[np.int64]
+    columns: BinaryColumns  # the tests that trees are made of
+    start: Ints  # (trees + 1,): first leaf of each tree
+    leaf: Ints32  # (leaves,): leaves of all trees, from left to right, as positions in the four arrays that follow
+    needs: Masks  # (distinct leaves,): bit c is set where column c must be 1 to end there
+    forbids: Masks  # (distinct leaves,): where it must be 0
+    positive: Bools  # (distinct leaves,): decision
+    counts: Ints  # (distinct leaves, 2): training rows labelled negative and positive
     regularization: float
-    n_rows: int
+    n_rows: int  # training rows
 
     def __len__(self) -> int:
         return len(self.start) - 1
@@ -173,10 +176,6 @@ def rashomon_set(
     progress : callable, optional
         Called with a line of text now and then.
 
-    Returns
-    -------
-    RashomonSet
-
     Examples
     --------
     >>> from fewest.tables.schema import Schema
@@ -197,27 +196,19 @@ def rashomon_set(
            "max_depth": int(max_depth), "max_counted": max_counted}  # fmt: skip
     grown = run_praxis(job, time_limit, memory_limit)
     if grown.counted > max_counted:
-        raise too_large(grown.counted, max_trees, exact=False)
+        raise _too_large(grown.counted, max_trees, exact=False)
     tell(f"unfolding up to {grown.counted:,} trees")
     members = unfold(grown, as_patterns(bits, labels), regularization * len(frame), bound, max_trees)
-    tell(f"{len(members.start) - 1:,} trees")
-    return _as_set(columns, members, regularization, len(frame))
+    found = RashomonSet(columns, *members, regularization, len(frame))
+    tell(f"{len(found):,} trees")
+    return found
 
 
-def single_leaf(columns: BinaryColumns, positive: npt.NDArray[np.bool_], regularization: float) -> RashomonSet:
+def single_leaf(columns: BinaryColumns, positive: Bools, regularization: float) -> RashomonSet:
     """The set where nothing can be split: one leaf."""
     counts = np.array([[(~positive).sum(), positive.sum()]], dtype=np.int64)
-    none = np.zeros(1, dtype=np.uint64)
-    alone = Members(np.array([0, 1], dtype=np.int64), np.zeros(1, dtype=np.int32), none, none, counts)
-    return _as_set(columns, alone, regularization, len(positive))
-
-
-def _as_set(columns: BinaryColumns, members: Members, regularization: float, n_rows: int) -> RashomonSet:
-    positive = decisions(members.counts)
-    return RashomonSet(
-        columns, members.start, members.leaf, members.needs, members.forbids, positive, members.counts,
-        regularization, n_rows,
-    )  # fmt: skip
+    start, leaf, none = np.array([0, 1]), np.zeros(1, dtype=np.int32), np.zeros(1, dtype=np.uint64)
+    return RashomonSet(columns, start, leaf, none, none, _decisions(counts), counts, regularization, len(positive))
 
 
 def _check(
@@ -237,9 +228,117 @@ def _check(
         raise DataError("the labels are all of one class", do="pass rows of both classes")
     if not 0 < regularization < 1:
         raise UsageError(f"regularization is {regularization:g}", do="choose a share above 0 and below 1, say 0.01")
-    if not 0 <= bound < np.inf:
-        raise UsageError(f"bound is {bound:g}", do="choose a share of the objective, say 0.05")
-    if not 1 <= max_depth <= 32:
-        raise UsageError(f"max_depth is {max_depth}", do="choose from 1 to 32 tests on a path, say 4")
-    if max_trees < 1:
-        raise UsageError(f"max_trees is {max_trees}", do="allow at least one tree")
+    check_number("bound", bound, "choose a share of the objective, say 0.05", least=0)
+    check_number("max_depth", max_depth, "choose from 1 to 32 tests on a path, say 4", least=1, most=32)
+    check_number("max_trees", max_trees, "allow at least one tree", least=1)
+
+
+class Grown(NamedTuple):
+    """What was found: splits as `_praxis` describes them, and the trees it counts before the exact bound."""
+
+    parent: Ints32
+    column: Ints32
+    counted: int
+
+
+def run_praxis(job: dict[str, Any], time_limit: float | None = None, memory_limit: float | None = None) -> Grown:
+    """Run PRAXIS in a child process; what can go wrong becomes errors that name the fix."""
+    if find_spec("praxis") is None:
+        raise MissingExtraError("the search for near-optimal trees needs tree-praxis", do='pip install "fewest[trees]"')
+    with TemporaryDirectory(prefix="fewest-") as folder:
+        given, result, said = (Path(folder) / name for name in ("job.npz", "result.npz", "said.txt"))
+        np.savez(given, **job, memory_limit=memory_limit or 0.0)
+        with said.open("wb") as errors:
+            try:
+                done = subprocess.run(
+                    [sys.executable, str(SCRIPT), str(given), str(result)],
+                    stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=errors, timeout=time_limit, check=False,
+                )  # fmt: skip
+            except subprocess.TimeoutExpired:
+                raise TimeLimitError(
+                    f"the search for near-optimal trees did not finish in {time_limit:g} seconds",
+                    do=f"raise time_limit, or {SMALLER}",
+                ) from None
+        if done.returncode != 0:
+            raise _failure(done.returncode, said.read_text(errors="replace").strip(), memory_limit)
+        with np.load(result) as held:
+            return Grown(held["parent"], held["column"], int(held["counted"]))
+
+
+def _failure(code: int, said: str, memory_limit: float | None) -> FewestError:
+    """What an exit code means."""
+    if code == _praxis.REFUSED:
+        return UsageError(said, do="raise the regularization")
+    last = said.splitlines()[-1] if said else "it printed nothing"
+    if code == _praxis.NO_MEMORY or "bad_alloc" in said or "MemoryError" in said:
+        allowed = "" if memory_limit is None else f" of {memory_limit:g} GB"
+        return ModelError(
+            f"the search for near-optimal trees ran out of memory{allowed}", do=f"raise memory_limit, or {SMALLER}"
+        )
+    if code < 0:
+        return ModelError(
+            f"the search for near-optimal trees was stopped by signal {Signals(-code).name}: {last}",
+            do=f"it may have run out of memory; {SMALLER}",
+        )
+    return ModelError(f"the search for near-optimal trees failed: {last}", do=f"{SMALLER}; or report this")
+
+
+def as_patterns(bits: npt.NDArray[np.uint8], positive: Bools) -> tuple[Masks, Ints]:
+    """Distinct rows of a binary table as masks (bit c is column c), with the rows of either label (m, 2)."""
+    mask = np.zeros(len(bits), dtype=np.uint64)
+    for column in range(bits.shape[1]):
+        mask |= bits[:, column].astype(np.uint64) << np.uint64(column)
+    distinct, place = np.unique(mask, return_inverse=True)
+    weight = np.zeros((len(distinct), 2), dtype=np.int64)
+    np.add.at(weight, (place, positive.astype(np.int64)), 1)
+    return distinct, weight
+
+
+def unfold(
+    grown: Grown, patterns: tuple[Masks, Ints], price: float, bound: float, max_trees: int
+) -> tuple[Ints, Ints32, Masks, Masks, Bools, Ints]:
+    """All trees made of the splits whose objective, in rows, is at most ``1 + bound`` times the least.
+
+    ``start``, ``leaf``, ``needs``, ``forbids``, ``positive`` and ``counts`` of the `RashomonSet`.
+    """
+    needs, forbids = _kernels.paths(grown.parent, grown.column)
+    place_of, firsts = _places(needs, forbids)
+    needs, forbids = needs[firsts], forbids[firsts]
+    counts = np.asarray(_kernels.count_rows(needs, forbids, *patterns))
+    positive = _decisions(counts)
+    rows, errors = counts.sum(axis=1)[place_of], counts.min(axis=1)[place_of]
+    best = _kernels.cheapest(grown.parent, rows, errors, price)
+    limit = (best[0, 0] + price * best[0, 1]) * (1 + bound) * (1 + SAME)
+    budget = _kernels.budgets(grown.parent, rows, best, price, limit)
+    room = min(MAX_OPTIONS, 16 * max_trees + 1_000_000)
+    options, begin, count = _kernels.list_options(
+        grown.parent, errors, positive[place_of], budget, price, max_trees, room
+    )
+    if count < 0 or count > max_trees:
+        raise _too_large(grown.counted if count < 0 else int(count), max_trees, exact=count >= 0)
+    start, leaf = _kernels.write_trees(options, begin, place_of)
+    used, leaf = np.unique(leaf, return_inverse=True)
+    return start, leaf.astype(np.int32), needs[used], forbids[used], positive[used], counts[used]
+
+
+def _decisions(counts: Ints) -> Bools:
+    """Whether leaves with these rows of either label decide positive: by majority, and where it is a tie."""
+    return np.asarray(counts[:, 1] >= counts[:, 0])
+
+
+def _too_large(count: int, max_trees: int, exact: bool) -> ModelError:
+    """The error for a set that is not unfolded."""
+    size = f"{count:,} trees" if exact else f"up to {count:,} trees"
+    return ModelError(
+        f"the Rashomon set has {size}, more than max_trees = {max_trees:,}", do=f"{SMALLER}; or raise max_trees"
+    )
+
+
+def _places(needs: Masks, forbids: Masks) -> tuple[Ints, Ints]:
+    """Place of each node, and one node of each place: nodes reached by the same tests in any order are one place."""
+    order = np.lexsort((forbids, needs))
+    new = np.ones(len(order), dtype=bool)
+    new[1:] = (np.diff(needs[order]) != 0) | (np.diff(forbids[order]) != 0)
+    place_of = np.empty(len(order), dtype=np.int64)
+    place_of[order] = np.cumsum(new) - 1
+    return place_of, order[new]

@@ -3,9 +3,8 @@
 torch is needed to train (extra ``train``), not to use what was trained.
 """
 
-from fewest.models.training.all_opt import AllOptClassifier
+from fewest.models.training.classifiers import AllOptClassifier, ExpOClassifier
 from fewest.models.training.comparison import Comparison, compare
-from fewest.models.training.exp_o import ExpOClassifier
 from fewest.models.training.search import AllOptSearchCV
 from fewest.models.training.settings import Architecture, Optimizer, SevLoss
 

@@ -6,10 +6,11 @@ that those rows are compared with. `Head.aligned` never loops over features: onl
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any, Protocol
+from typing import Any
 
 import torch
 
@@ -43,51 +44,40 @@ class Targets:
         return self.references[self.candidates[numbers]]
 
 
-class Head(Protocol):
-    """What the trainer needs of a model."""
+class Head(ABC):
+    """What the trainer needs of a model; one that sees the encoded columns themselves, unless it says otherwise."""
+
+    def __init__(self, blocks: Blocks, device: str) -> None:
+        self.blocks, self.device = blocks, device
+        self.feature_of = torch.as_tensor(blocks.feature_of, device=device)
 
     @property
+    @abstractmethod
     def parameters(self) -> Sequence[Any]:
         """Tensors that are learned."""
-        ...
 
     def rows(self, Z: Floats) -> Any:
         """Encoded rows (n, columns) as the tensor that `logits` takes, first axis n."""
-        ...
-
-    def targets(self, Z: Floats, references: Floats, candidates: Ints) -> Targets:
-        """What aligning needs, for rows (n, columns) that are compared with some of the references (n, k)."""
-        ...
-
-    def logits(self, rows: Any) -> Any:
-        """Log-odds of rows: (n,)."""
-        ...
-
-    def aligned(self, rows: Any, targets: Any) -> Any:
-        """Log-odds of rows with one feature aligned: (n, k, features)."""
-        ...
-
-    def penalty(self) -> Any:
-        """Squares that weight decay holds small: a number."""
-        ...
-
-
-class _EncodedHead:
-    """A head that sees the encoded columns themselves."""
-
-    def __init__(self, blocks: Blocks, device: str) -> None:
-        self.device = device
-        self.blocks = blocks
-        self.feature_of = torch.as_tensor(blocks.feature_of, device=device)
-
-    def rows(self, Z: Floats) -> Any:
         return torch.as_tensor(Z, dtype=torch.get_default_dtype(), device=self.device)
 
     def targets(self, Z: Floats, references: Floats, candidates: Ints) -> Targets:
+        """What aligning needs, for rows (n, columns) that are compared with some of the references (n, k)."""
         return Targets(self.rows(references), torch.as_tensor(candidates, device=self.device))
 
+    @abstractmethod
+    def logits(self, rows: Any) -> Any:
+        """Log-odds of rows: (n,)."""
 
-class LinearHead(_EncodedHead):
+    @abstractmethod
+    def aligned(self, rows: Any, targets: Any) -> Any:
+        """Log-odds of rows with one feature aligned: (n, k, features)."""
+
+    @abstractmethod
+    def penalty(self) -> Any:
+        """Squares that weight decay holds small: a number."""
+
+
+class LinearHead(Head):
     """Logistic regression: log-odds ``bias + z @ weight``."""
 
     def __init__(self, blocks: Blocks, device: str) -> None:
@@ -112,7 +102,7 @@ class LinearHead(_EncodedHead):
         return (self.weight**2).sum()
 
 
-class NetworkHead(_EncodedHead):
+class NetworkHead(Head):
     """A net of fully connected layers with ReLU between them.
 
     Aligning a feature changes what it adds to the first layer, a rank-one update where it has one column; only the

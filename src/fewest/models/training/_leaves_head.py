@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import torch
+from sklearn.utils import get_tags
 
 from fewest.engine.numba_cache import entry, inner
 from fewest.engine.structure.base import Ensemble, Opaque
@@ -20,7 +21,7 @@ from fewest.engine.structure.question import Question
 from fewest.engine.structure.read import find
 from fewest.engine.structure.walk import goes_left
 from fewest.errors import ModelError, UsageError, check_word
-from fewest.models.training._heads import Blocks, Targets
+from fewest.models.training._heads import Blocks, Head, Targets
 from fewest.models.training.leaf_sum import Guarded
 from fewest.tables.arrays import Floats, Ints
 
@@ -169,7 +170,7 @@ def slot_leaves(Z, candidates, goals, nodes, slots, out):  # type: ignore[no-unt
             _turned(way, goals[candidates[i, c]], own, nodes, slots, out[i, c])
 
 
-class LeavesHead:
+class LeavesHead(Head):
     """Log-odds ``base + the sum over trees of the value of the leaf``, values learned from where the booster left them.
 
     What is learned are changes: of the leaf values, or of the weights of the trees, and of the base. Weight decay so
@@ -185,7 +186,8 @@ class LeavesHead:
                 f"the booster takes more columns than the {len(blocks.feature_of)} whose features are known",
                 do="fit it on the encoded columns",
             )
-        self.ensemble, self.blocks, self.device, self.learn = ensemble, blocks, device, learn
+        super().__init__(blocks, device)
+        self.ensemble, self.learn = ensemble, learn
         self.nodes = number_leaves(ensemble)
         self.slots = find_slots(ensemble, blocks.feature_of)
         self.is_leaf = ensemble.column < 0
@@ -193,9 +195,10 @@ class LeavesHead:
         settings = {"dtype": torch.get_default_dtype() if dtype is None else getattr(torch, dtype), "device": device}
         self._start = torch.as_tensor(ensemble.value[self.is_leaf], **settings)
         self._tree_of_leaf = torch.as_tensor(self.tree_of_leaf, device=device)
-        self._of_slot, self._of_tree = (
-            torch.as_tensor(table, **settings) for table in _memberships(self.slots, len(ensemble.root), blocks.count)
-        )
+        # Which feature a slot belongs to (slots, features), and which ones a tree tests (trees, features), as 0 and 1.
+        self._of_slot = torch.as_tensor(np.eye(blocks.count)[self.slots.feature], **settings)
+        self._of_tree = torch.zeros((len(ensemble.root), blocks.count), **settings)
+        self._of_tree[self.slots.tree, self.slots.feature] = 1.0
         learned = len(ensemble.root) if learn == "trees" else len(self._start)
         self.change = torch.zeros(learned, requires_grad=True, **settings)
         self.shift = torch.zeros((), requires_grad=True, **settings)
@@ -212,11 +215,9 @@ class LeavesHead:
         return torch.as_tensor(leaves, device=self.device)
 
     def targets(self, Z: Floats, references: Floats, candidates: Ints) -> LeafTargets:
-        """Leaves of the rows with one feature aligned."""
         return LeafTargets(self, Z, references, candidates)
 
     def logits(self, rows: Any) -> Any:
-        """Log-odds (n,)."""
         return self._base() + _pick(self._values(), rows).sum(dim=1)
 
     def aligned(self, rows: Any, targets: Any) -> Any:
@@ -291,8 +292,6 @@ def check_readable(booster: Any, structure: Any) -> Ensemble:
 
     The trees refuse infinite values, and missing ones where the booster does not take them.
     """
-    from sklearn.utils import get_tags
-
     name, classes = type(booster).__name__, getattr(booster, "classes_", ())
     if len(classes) > 2:
         raise ModelError(f"{name} has {len(classes)} classes", do="fit it on two: the one to explain and the rest")
@@ -309,15 +308,6 @@ def check_readable(booster: Any, structure: Any) -> Ensemble:
     reading, missing = structure.reading, bool(get_tags(booster).input_tags.allow_nan)
     reading = replace(reading, prepare=Guarded(reading.prepare, reading.source, missing))
     return replace(structure, reading=reading, value=scale * structure.value, base=scale * structure.base)
-
-
-def _memberships(slots: Any, trees: int, features: int) -> tuple[Floats, Floats]:
-    """Which feature a slot belongs to (slots, features), and which ones a tree tests (trees, features), as 0 and 1."""
-    of_slot = np.zeros((len(slots.feature), features))
-    of_slot[np.arange(len(slots.feature)), slots.feature] = 1.0
-    of_tree = np.zeros((trees, features))
-    of_tree[slots.tree, slots.feature] = 1.0
-    return of_slot, of_tree
 
 
 def _pick(values: Any, numbers: Any) -> Any:

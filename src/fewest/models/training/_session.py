@@ -30,10 +30,9 @@ from fewest.engine.encoding import Encoding
 from fewest.engine.structure import as_floats, read
 from fewest.errors import FewestWarning, ModelError, PositiveReferenceError, UsageError, check_word
 from fewest.models.training._heads import Blocks, Head, LinearHead, NetworkHead, Targets
-from fewest.models.training._history import History
 from fewest.models.training._leaves_head import LeavesHead, check_readable
-from fewest.models.training._losses import AllOptTerm
-from fewest.models.training._trainer import Term, Trainer
+from fewest.models.training._trainer import AllOptTerm, Trainer
+from fewest.models.training.classifiers import History
 from fewest.models.training.leaf_sum import LeafSumClassifier
 from fewest.models.training.settings import Architecture, SevLoss, find_device, optimizer_of
 from fewest.references import References
@@ -61,10 +60,9 @@ class Session:
         self.blocks = self._trace()
         self.head = self._make_head(find_device(estimator.device))
         self.sign = 1.0 if self.positive == self.classes[1] else -1.0
-        self.term: Term | None = None
         self.trainer = Trainer(
             self.head, self.head.rows(self.Z), labels == self.positive, optimizer_of(estimator),
-            estimator.random_state, lambda epoch: history.add(epoch, getattr(self.term, "sev_estimate", float("nan"))),
+            estimator.random_state, history,
         )  # fmt: skip
         self.references: References | None = None
         self.softened = False
@@ -126,11 +124,6 @@ class Session:
         """The decision that the head as it is now makes."""
         return Decision(self.model(), positive=self.positive)
 
-    def run(self, phase: str, epochs: int, term: Term | None = None) -> None:
-        """Go through a phase."""
-        self.term = term
-        self.trainer.run(phase, epochs, term, term.start_epoch if isinstance(term, AllOptTerm) else None)
-
     def sev_phase(self, c1: float, c2: float, loss: SevLoss, epochs: int) -> None:
         """Train with All-Opt's terms; references that depend on the model are looked at again every few epochs."""
         if not self.softened:  # only once, whatever the number of such phases
@@ -138,14 +131,14 @@ class Session:
             self.trainer.soften(loss.distil)
         make_references(self.estimator)  # what it is asked for is refused before a phase
         if c1 == 0 and c2 == 0:
-            self.run("plain", epochs)
+            self.trainer.run("plain", epochs)
             return
         every = loss.refresh if depends_on_model(self.estimator.references) else None
 
         def refresh(epoch: int) -> Targets | None:
             return None if every is None or epoch == 0 or epoch % every else self.new_targets()
 
-        self.run("SEV", epochs, AllOptTerm(c1, c2, loss, self.new_targets(), refresh))
+        self.trainer.run("SEV", epochs, AllOptTerm(c1, c2, loss, self.new_targets(), refresh))
 
     def new_targets(self) -> Targets:
         """Make references under the head as it is now; what aligning the training rows with them needs."""

@@ -1,20 +1,24 @@
-"""Gradient descent on a head: cross-entropy, and what is added to it in the second phase."""
+"""Gradient descent on a head: cross-entropy, and what is added to it in the second phase.
+
+That is All-Opt's terms (Section 5.1 of the paper) or ExpO's (its appendix).
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 import torch
 from torch.nn.functional import binary_cross_entropy_with_logits
 
-from fewest.models.training._heads import Head
-from fewest.models.training._history import Epoch
-from fewest.models.training.settings import Optimizer
+from fewest.models.training._heads import Head, Targets
+from fewest.models.training.classifiers import History
+from fewest.models.training.settings import Optimizer, SevLoss
 
 SCORED_AT_ONCE = 8192  # rows
+HALF = 0.5
 
 
 class Batch(NamedTuple):
@@ -25,19 +29,24 @@ class Batch(NamedTuple):
     logits: Any
 
 
-class Term(Protocol):
+class Term:
     """Something added to the cross-entropy."""
+
+    sev_estimate = float("nan")  # of mean SEV, over the epoch
+
+    def start_epoch(self, epoch: int) -> None:
+        """Called with the number of each epoch, from 0 on, before it begins."""
 
     def __call__(self, head: Head, batch: Batch) -> Any:
         """Its value on a batch."""
-        ...
+        raise NotImplementedError
 
 
 class Trainer:
     """Trains one head on one table, phase after phase.
 
     ``rows`` are all training rows as the head takes them, ``positive`` (n,) their labels; the learning rate must be
-    given. ``random_state`` decides the order of rows; ``on_epoch`` is called with every `Epoch`.
+    given. ``random_state`` decides the order of rows; every epoch goes into the history.
     """
 
     def __init__(
@@ -47,36 +56,25 @@ class Trainer:
         positive: npt.NDArray[np.bool_],
         optimizer: Optimizer,
         random_state: int,
-        on_epoch: Callable[[Epoch], None] = lambda epoch: None,
+        history: History,
     ) -> None:
-        self.head = head
-        self.rows = rows
+        self.head, self.rows, self.optimizer, self.history = head, rows, optimizer, history
         self.labels = torch.as_tensor(positive, dtype=torch.get_default_dtype(), device=rows.device)
         self.aims = self.labels
-        self.optimizer = optimizer
-        self.on_epoch = on_epoch
         self.source = torch.Generator().manual_seed(random_state)
-        self.used, self.held = self._held_out(len(positive))
+        order = torch.randperm(len(rows), generator=self.source).to(rows.device)
+        count = 0 if optimizer.patience is None else max(1, int(len(rows) * optimizer.validation_fraction))
+        self.used, self.held = order[count:], order[:count]  # rows to learn from, and those that say when to stop
 
-    def _held_out(self, n: int) -> tuple[Any, Any]:
-        """Numbers of the rows to learn from, and of those that say when to stop."""
-        order = torch.randperm(n, generator=self.source)
-        count = 0 if self.optimizer.patience is None else max(1, int(n * self.optimizer.validation_fraction))
-        return order[count:].to(self.rows.device), order[:count].to(self.rows.device)
-
-    def run(
-        self, phase: str, epochs: int, term: Term | None = None, before: Callable[[int], None] | None = None
-    ) -> None:
-        """Train for some epochs; with early stopping, keep the best of them by the loss on the rows held out.
-
-        ``before`` is called with the number of each epoch, from 0 on, before it begins.
-        """
+    def run(self, phase: str, epochs: int, term: Term | None = None) -> None:
+        """Train for some epochs; with early stopping, keep the best of them by the loss on the rows held out."""
         adam = torch.optim.Adam(self.head.parameters, lr=self.optimizer.rate_at(0.0))
         best, waited, kept = np.inf, 0, None
         for epoch in range(epochs):
-            if before is not None:
-                before(epoch)
-            self.on_epoch(self._epoch(phase, adam, epoch / epochs, 1.0 / epochs, term))
+            if term is not None:
+                term.start_epoch(epoch)
+            done = self._epoch(adam, epoch / epochs, 1.0 / epochs, term)
+            self.history.add(phase, *done, float("nan") if term is None else term.sev_estimate)
             if self.optimizer.patience is None:
                 continue
             with torch.no_grad():
@@ -90,7 +88,8 @@ class Trainer:
         if kept is not None:
             self.restore(kept)
 
-    def _epoch(self, phase: str, adam: Any, begun: float, length: float, term: Term | None) -> Epoch:
+    def _epoch(self, adam: Any, begun: float, length: float, term: Term | None) -> tuple[float, float]:
+        """One pass over the rows: mean loss over the steps, accuracy of the rows as they were met."""
         order = self.used[torch.randperm(len(self.used), generator=self.source).to(self.used.device)]
         steps = order.split(self.optimizer.batch_size)
         total = torch.zeros((), device=self.rows.device)
@@ -106,7 +105,7 @@ class Trainer:
             total += loss.detach() * len(numbers)
             right += ((logits.detach() >= 0) == (self.labels[numbers] > 0)).sum()
         count = max(1, len(order))
-        return Epoch(phase, float(total) / count, float(right) / count)
+        return float(total) / count, float(right) / count
 
     def _loss(self, numbers: Any, term: Term | None) -> tuple[Any, Any]:
         rows = self.rows[numbers]
@@ -121,18 +120,16 @@ class Trainer:
     def soften(self, share: float) -> None:
         """Mix into the labels, by a share, the chances that the head gives now."""
         if share:
-            self.aims = (
-                share * torch.cat([torch.sigmoid(part) for part in self._scored()]) + (1.0 - share) * self.labels
-            )
+            self.aims = share * torch.sigmoid(self._scored()) + (1.0 - share) * self.labels
 
     def accuracy(self) -> float:
         """Accuracy of the head as it is now on all rows."""
-        return float(((torch.cat(self._scored()) >= 0) == (self.labels > 0)).sum()) / len(self.labels)
+        return float(((self._scored() >= 0) == (self.labels > 0)).sum()) / len(self.labels)
 
-    def _scored(self) -> list[Any]:
-        """Log-odds of all rows, some at a time."""
+    def _scored(self) -> Any:
+        """Log-odds of all rows (n,), some at a time."""
         with torch.no_grad():
-            return [self.head.logits(part) for part in self.rows.split(SCORED_AT_ONCE)]
+            return torch.cat([self.head.logits(part) for part in self.rows.split(SCORED_AT_ONCE)])
 
     def snapshot(self) -> list[Any]:
         """Values of everything that is learned."""
@@ -143,3 +140,133 @@ class Trainer:
         with torch.no_grad():
             for parameter, value in zip(self.head.parameters, values, strict=True):
                 parameter.copy_(value)
+
+
+def sev_loss(aligned: Any, margin: float = 0.0) -> Any:
+    """How far queries are from being turned by one feature: the mean of ``max(least score, 0.5 - margin)``.
+
+    The least score is over all ways to align one original feature with any of the references the query is compared
+    with; ``aligned`` (queries, references, features) has their log-odds. The paper's formula has no margin, which
+    leaves explanations a hair below the threshold.
+    """
+    least = torch.sigmoid(aligned.flatten(1).amin(dim=1))  # the sigmoid is increasing: one per query is enough
+    return least.clamp(min=HALF - margin).mean()
+
+
+def reference_loss(references: Any, margin: float = 0.05) -> Any:
+    """What references cost that are not safely on the negative side: the mean of ``max(score, 0.5 - margin)``.
+
+    ``references`` (queries, references) has the log-odds of those each query is compared with. The paper writes a sum
+    over queries; a mean over the same keeps its weight when batches change size.
+    """
+    return torch.sigmoid(references).clamp(min=HALF - margin).mean()
+
+
+def anchored(aligned: Any, logits: Any) -> Any:
+    """The same log-odds of aligned queries, without the way out of lowering every score of the batch alike.
+
+    A model that decides against nobody needs no explanations: the plain loss rewards that, and accuracy pays. Here
+    the mean score of a batch is left to the cross-entropy alone: values are unchanged, their gradient with respect
+    to it is zero.
+    """
+    level = logits.mean()
+    return aligned - (level - level.detach())
+
+
+class AllOptTerm(Term):
+    """``c1 * SEV loss + c2 * reference loss`` over the queries of a batch that are decided positive.
+
+    ``targets`` is what the rows are compared with; ``refresh``, called with the number of each epoch, gives new
+    targets, or None to keep them.
+    """
+
+    def __init__(
+        self, c1: float, c2: float, loss: SevLoss, targets: Targets, refresh: Callable[[int], Targets | None]
+    ) -> None:
+        self.c1, self.c2, self.loss = c1, c2, loss
+        self.targets, self.refresh = targets, refresh
+        self.queries, self.unturned = 0, 0.0
+
+    def start_epoch(self, epoch: int) -> None:
+        """Look at the references again where they depend on the model, and count queries anew."""
+        self.targets = self.refresh(epoch) or self.targets
+        self.queries, self.unturned = 0, 0.0
+
+    @property
+    def sev_estimate(self) -> float:  # type: ignore[override]
+        """1 + the share of queries that no single feature turned: at most their mean SEV. NaN where there were none."""
+        return float("nan") if self.queries == 0 else 1.0 + float(self.unturned) / self.queries
+
+    def __call__(self, head: Head, batch: Batch) -> Any:
+        """Value on a batch; zero where nothing in it is decided positive."""
+        margin, loss = self.loss.margin, batch.logits.new_zeros(())
+        # Batches are in random order: the first queries are a fair sample.
+        found = (batch.logits.detach() >= 0).nonzero()[:, 0][: self.loss.queries_per_step]
+        if len(found) == 0:
+            return loss
+        numbers = batch.numbers[found]
+        if self.c2:
+            scores = head.logits(self.targets.references)
+            loss = loss + self.c2 * reference_loss(scores[self.targets.candidates[numbers]], margin)
+        if not self.c1:
+            return loss
+        aligned = head.aligned(batch.rows[found], self.targets[numbers])
+        self.queries += len(found)
+        self.unturned += (aligned.detach().flatten(1).amin(dim=1) >= 0).sum()
+        if self.loss.anchor:
+            aligned = anchored(aligned, batch.logits)
+        return loss + self.c1 * sev_loss(aligned, margin)
+
+
+def misfit(values: Any, offsets: Any) -> Any:
+    """Mean squared residual of the best linear function of the offsets, with an intercept, over all rows.
+
+    ``values`` (rows, samples) is what the model says around each row, ``offsets`` (samples, columns) where around it.
+    What the linear model cannot fit is a projection of the model's own outputs, so that the loss has a gradient
+    without going back through the fit.
+    """
+    design = torch.cat([offsets.new_ones(len(offsets), 1), offsets], dim=1)
+    basis, _ = torch.linalg.qr(design)
+    return ((values - (values @ basis) @ basis.T) ** 2).mean()
+
+
+def misfit_1d(values: Any, steps: Any) -> Any:
+    """Mean squared residual of the best line along one coordinate, over all rows; both arguments (rows, samples)."""
+    values = values - values.mean(dim=1, keepdim=True)
+    steps = steps - steps.mean(dim=1, keepdim=True)
+    slope = (values * steps).sum(dim=1, keepdim=True) / (steps**2).sum(dim=1, keepdim=True)
+    return ((values - slope * steps) ** 2).mean()
+
+
+class FidelityTerm(Term):
+    """``c`` times the misfit of linear models around the rows of a batch (Plumb et al. 2020).
+
+    With ``fidelity``, samples move all columns at once; with ``1d`` one column, drawn for each row. ``spread`` is the
+    standard deviation of the samples, in encoded columns.
+    """
+
+    def __init__(self, regularizer: str, c: float, samples: int, spread: float, random_state: int) -> None:
+        self.regularizer, self.c, self.samples, self.spread = regularizer, c, samples, spread
+        self.source = torch.Generator().manual_seed(random_state)
+
+    def __call__(self, head: Head, batch: Batch) -> Any:
+        """Value on a batch, on samples drawn for it."""
+        rows = batch.rows
+        if self.regularizer == "1d":
+            return self.c * self._along_one(head, rows)
+        # All rows of a batch share the offsets, drawn anew for each batch: one factorisation serves them all.
+        offsets = self._drawn(rows, self.samples, rows.shape[1])
+        return self.c * misfit(head.logits(rows[:, None, :] + offsets).sigmoid(), offsets)
+
+    def _drawn(self, rows: Any, *shape: int) -> Any:
+        # Drawn on the CPU: the same numbers on every device.
+        drawn = torch.randn(*shape, generator=self.source, dtype=rows.dtype) * self.spread
+        return drawn.to(rows.device)
+
+    def _along_one(self, head: Head, rows: Any) -> Any:
+        n, columns = rows.shape
+        chosen = torch.randint(columns, (n,), generator=self.source).to(rows.device)
+        steps = self._drawn(rows, n, self.samples)
+        points = rows[:, None, :].repeat(1, self.samples, 1)
+        points = points.scatter_add(2, chosen[:, None, None].expand(n, self.samples, 1), steps[..., None])
+        return misfit_1d(head.logits(points).sigmoid(), steps)

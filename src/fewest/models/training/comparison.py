@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
+from sklearn.metrics import roc_auc_score
 
 from fewest import references as sources
 from fewest.credibility import Credibility, mixture
@@ -19,6 +20,7 @@ from fewest.references.training_rows import read_labels
 from fewest.results.explanation import STATUSES, Status
 from fewest.results.explanations import Explanations
 from fewest.results.metrics import closeness, likelihood, sparsity
+from fewest.tables.saved_schema import plain
 
 NAMES = ("before", "after")
 EXPLAINED = STATUSES.index(Status.EXPLAINED)
@@ -62,15 +64,12 @@ class Comparison:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values: None where there is no figure."""
-        figures = {
-            str(name): {column: _plain(value) for column, value in row.items()}
-            for name, row in self.table.to_dict("index").items()
-        }
         changed = [
-            {"row": _plain(label), **{column: _plain(value) for column, value in record.items()}}
+            {"row": label, **record}
             for label, record in zip(self.changed.index, self.changed.to_dict("records"), strict=True)
         ]
-        return {"rows": self.rows, "figures": figures, "changed": changed}
+        figures = self.table.to_dict("index")
+        return {"rows": self.rows, "figures": plain(figures), "changed": plain(changed)}
 
 
 class Side(NamedTuple):
@@ -178,18 +177,16 @@ def _side(decision: Decision, refs: References, X: Any) -> Side:
 
 
 def _figures(side: Side, truth: npt.NDArray[np.bool_], density: Credibility | None) -> dict[str, float]:
-    from sklearn.metrics import roc_auc_score
-
     score, positive = side.verdicts
     both = truth.any() and not truth.all()
-    figures = {
+    figures = dict.fromkeys(SAID, np.nan) | {
         "accuracy": float((positive == truth).mean()),
         "roc_auc": float(roc_auc_score(truth, score)) if both else np.nan,
         "positives": float(positive.sum()),
+        "unreachable": 0.0,
     }
     if side.out is None:
-        figures |= {"mean_sev": np.nan, "share_one": np.nan, "unreachable": 0.0, "l_inf": np.nan}
-        return figures | {"log_likelihood": np.nan}
+        return figures
     sparse = sparsity(side.out)
     return figures | {
         "mean_sev": sparse.mean_sev,
@@ -229,9 +226,3 @@ def _sev(side: Side) -> pd.api.extensions.ExtensionArray:
 
 def _figure(value: float, sign: str = "") -> str:
     return "-" if np.isnan(value) else f"{value:{sign}.4g}"
-
-
-def _plain(value: Any) -> Any:
-    if value is pd.NA or (isinstance(value, float) and np.isnan(value)):
-        return None
-    return value.item() if isinstance(value, np.generic) else value

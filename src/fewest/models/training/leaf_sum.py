@@ -8,7 +8,9 @@ from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
+from scipy.special import expit
 from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils.validation import check_is_fitted
 
 from fewest.engine.structure.base import Ensemble
 from fewest.errors import DataError, UsageError
@@ -42,19 +44,11 @@ class LeafSumClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """Log-odds as a sum of leaf values; fitted from the start, made by `from_ensemble`. Predicts without ``torch``.
 
     A row scores the same alone and in any batch.
-
-    Attributes
-    ----------
-    ensemble_ : Ensemble
-        The trees; their raw score is the log-odds of the second class.
-    classes_ : (2,) array
-    n_features_in_ : int
-        Columns of the rows to predict.
     """
 
-    ensemble_: Ensemble
-    classes_: npt.NDArray[Any]
-    n_features_in_: int
+    ensemble_: Ensemble  # the trees; their raw score is the log-odds of the second class
+    classes_: npt.NDArray[Any]  # (2,)
+    n_features_in_: int  # columns of the rows to predict
 
     @classmethod
     def from_ensemble(cls, ensemble: Ensemble, classes: Any, n_features: int) -> Self:
@@ -87,8 +81,6 @@ class LeafSumClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def decision_function(self, X: Any) -> Floats:
         """Log-odds of the second class (n,)."""
-        from sklearn.utils.validation import check_is_fitted
-
         check_is_fitted(self)
         rows = X if hasattr(X, "shape") else np.asarray(X)
         if len(rows.shape) != 2 or rows.shape[1] != self.n_features_in_:
@@ -100,8 +92,6 @@ class LeafSumClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def predict_proba(self, X: Any) -> Floats:
         """Probabilities of both classes (n, 2)."""
-        from scipy.special import expit
-
         raw = self.decision_function(X)
         return np.column_stack([expit(-raw), expit(raw)])
 

@@ -1,11 +1,16 @@
-"""Choosing how much sparsity may weigh: along one path of rising C1, the sparsest model that is still good enough."""
+"""Choosing how much sparsity may weigh: along one path of rising C1, the sparsest model that is still good enough.
+
+One training, many models: All-Opt's terms weigh more from stop to stop, and each phase goes on from the last.
+"""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from operator import attrgetter
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -16,15 +21,17 @@ from sklearn.model_selection import StratifiedKFold, StratifiedShuffleSplit, che
 from sklearn.utils import _safe_indexing, indexable
 from sklearn.utils.validation import check_is_fitted
 
-from fewest.errors import UsageError
+from fewest.errors import DataError, FewestWarning, UsageError
+from fewest.explainer import Explainer
 from fewest.models.estimators import LabelsError, TableClassifier
-from fewest.models.training._path import WARM_UP, C1Path, Stop, StopTally, in_words, mark_stops, point
-from fewest.models.training.all_opt import AllOptClassifier
+from fewest.models.training.classifiers import AllOptClassifier
 from fewest.models.training.settings import check_settings
 
 MEASURES = ("roc_auc", "accuracy")
+SAME = 1e-12
 
 
+@dataclass(eq=False, repr=False)
 class AllOptSearchCV(TableClassifier):
     """All-Opt with C1 chosen on rows held out. Needs ``torch``.
 
@@ -90,46 +97,31 @@ class AllOptSearchCV(TableClassifier):
     ([0.0, 0.5, 2.0], 1)
     """
 
-    best_estimator_: AllOptClassifier
-    best_c1_: float
-    best_c2_: float
-    start_: Any
-    baseline_: dict[str, float] | None
-    front_: pd.DataFrame
+    estimator: AllOptClassifier
+    c1: Sequence[float] = (0.1, 0.2, 0.4, 0.8, 1.6, 3.2)
+    c2: Sequence[float] | None = None
+    tolerance: float = 0.01
+    measures: Sequence[str] = MEASURES
+    max_unreachable: float = 0.05
+    validation: Any = 0.2
+    baseline: Any = None
+    exact: bool = True
+    refit: bool = True
+    random_state: int = 0
+    verbose: bool = False
+
+    best_estimator_: AllOptClassifier = field(init=False)
+    best_c1_: float = field(init=False)
+    best_c2_: float = field(init=False)
+    start_: Any = field(init=False)
+    baseline_: dict[str, float] | None = field(init=False)
+    front_: pd.DataFrame = field(init=False)
     pipeline_ = property(attrgetter("best_estimator_.pipeline_"), doc="Encoder and final model of the best estimator.")
     references_ = property(attrgetter("best_estimator_.references_"), doc="References of the best estimator.")
     positive_ = property(attrgetter("best_estimator_.positive_"), doc="The class whose decisions are explained.")
     history_ = property(attrgetter("best_estimator_.history_"), doc="The best estimator's training, epoch by epoch.")
 
     decides_by = "pipeline_"  # the attribute that scores alone: its inside may be read
-
-    def __init__(
-        self,
-        estimator: AllOptClassifier,
-        c1: Sequence[float] = (0.1, 0.2, 0.4, 0.8, 1.6, 3.2),
-        c2: Sequence[float] | None = None,
-        tolerance: float = 0.01,
-        measures: Sequence[str] = MEASURES,
-        max_unreachable: float = 0.05,
-        validation: Any = 0.2,
-        baseline: Any = None,
-        exact: bool = True,
-        refit: bool = True,
-        random_state: int = 0,
-        verbose: bool = False,
-    ) -> None:
-        self.estimator = estimator
-        self.c1 = c1
-        self.c2 = c2
-        self.tolerance = tolerance
-        self.measures = measures
-        self.max_unreachable = max_unreachable
-        self.validation = validation
-        self.baseline = baseline
-        self.exact = exact
-        self.refit = refit
-        self.random_state = random_state
-        self.verbose = verbose
 
     def fit(self, X: Any, y: Any) -> Self:
         """Hold rows out, walk, choose, and walk again on all rows; arguments as for `AllOptClassifier`."""
@@ -230,12 +222,13 @@ class AllOptSearchCV(TableClassifier):
         path.session.trainer.restore(kept[-1][1])
         self.best_c1_, self.best_c2_ = chosen
         path.estimator.set_params(c1=chosen.c1, c2=chosen.c2)
-        return path.finish()
+        path.estimator._finish(path.session, path.history)
+        return path.estimator
 
     def _astray(self, path: C1Path, stop: Stop, values: Any) -> bool:
         path.session.trainer.restore(values)
         expected = self.front_[(self.front_["c1"] == stop.c1) & (self.front_["c2"] == stop.c2)]["accuracy"].iloc[0]
-        return bool(path.accuracy() < expected - self.tolerance)
+        return bool(path.session.trainer.accuracy() < expected - self.tolerance)
 
     def _tell(self, line: str) -> None:
         if self.verbose:
@@ -258,3 +251,142 @@ class AllOptSearchCV(TableClassifier):
         if not hasattr(self, "best_estimator_"):
             raise UsageError("the search has a front but no model", do="fit it with refit=True")
         return self.best_estimator_
+
+
+class Stop(NamedTuple):
+    """Where on a path a model was taken: the weights of the last phase, zero for the warm-up."""
+
+    c1: float
+    c2: float
+
+
+WARM_UP = Stop(0.0, 0.0)
+
+
+class StopTally(NamedTuple):
+    """What a model does on rows that it was not trained on, in counts that can be added up."""
+
+    rows: int
+    right: int  # decided as they are labelled
+    roc_auc: float
+    positives: int
+    explained: int  # of the positives, those that have an exact SEV
+    features: int  # sum of all SEV
+    ones: int  # how many SEV are 1
+
+
+class C1Path:
+    """A session that is led from stop to stop; the estimator is the path's own, and its weights follow the stops."""
+
+    def __init__(self, estimator: AllOptClassifier, X: Any, y: Any) -> None:
+        self.estimator = estimator
+        self.session, self.history = estimator._begin(X, y)
+
+    def walk(self, c1: Sequence[float], c2: Sequence[float]) -> Iterator[Stop]:
+        """Warm up, then for each c2 go from there through all c1; the model can be looked at after each stop."""
+        estimator, session = self.estimator, self.session
+        epochs = estimator._warm_up + estimator.epochs * len(c1) * len(c2)
+        with self.history.shown(epochs, estimator.verbose):
+            session.trainer.run("warm-up", estimator._warm_up)
+            yield WARM_UP
+            values, order = session.trainer.snapshot(), session.trainer.source.get_state()
+            for reference_weight in c2:
+                # Every branch is the one that would be walked alone: same start, same order of rows.
+                session.trainer.restore(values)
+                session.trainer.source.set_state(order)
+                session.references = None
+                for weight in c1:
+                    estimator.set_params(c1=weight, c2=reference_weight)
+                    estimator._phases(session)
+                    yield Stop(float(weight), float(reference_weight))
+
+    def tally(self, X: Any, y: Any, exact: bool = True) -> StopTally:
+        """Figures of the model as it is now on rows held out; its references are made of the training rows.
+
+        Where they need not be exact, rows that no single feature turns count as if two did.
+        """
+        session = self.session
+        decision = session.decision()
+        frame = self.estimator._read_rows(X)
+        against = np.asarray(y) == session.positive
+        if against.all() or not against.any():
+            raise DataError("the rows held out are of one class only", do="choose another `validation`")
+        verdicts = decision.verdicts(frame)
+        positives = int(verdicts.positive.sum())
+        sev: npt.NDArray[np.int64] = np.empty(0, dtype=np.int64)
+        if positives:
+            # Of all these models one is kept, and that one's references are made, and warned of, again.
+            cases, refs = frame[verdicts.positive], session.references_under(decision, quiet=True)
+            explainer = Explainer(decision, refs, unseen="allow")
+            sev = explainer.explain(cases).sev() if exact else session.one_or_two(cases, refs)
+        return StopTally(
+            len(frame), int((verdicts.positive == against).sum()), float(roc_auc_score(against, verdicts.score)),
+            positives, len(sev), int(sev.sum()), int((sev == 1).sum()),
+        )  # fmt: skip
+
+
+def point(stop: Stop, tallies: Sequence[StopTally]) -> dict[str, Any]:
+    """Figures of a stop, over all folds."""
+    rows, right, _, positives, explained, features, ones = (sum(column) for column in zip(*tallies, strict=True))
+    return {
+        **stop._asdict(),
+        "accuracy": right / rows,
+        "roc_auc": float(np.mean([tally.roc_auc for tally in tallies])),
+        "mean_sev": features / explained if explained else np.nan,
+        "share_one": ones / explained if explained else np.nan,
+        "positives": positives,
+        "unreachable": positives - explained,
+    }
+
+
+def in_words(figures: dict[str, Any]) -> str:
+    """A stop in one line."""
+    sev = "-" if np.isnan(figures["mean_sev"]) else f"{figures['mean_sev']:.2f}"
+    return (
+        f"c1 {figures['c1']:g}  accuracy {figures['accuracy']:.3f}  AUC {figures['roc_auc']:.3f}  "
+        f"mean SEV {sev} over {figures['positives'] - figures['unreachable']:,} rows"
+    )
+
+
+def mark_stops(
+    points: pd.DataFrame,
+    measures: Sequence[str],
+    tolerance: float,
+    max_unreachable: float,
+    baseline: Mapping[str, float] | None = None,
+) -> pd.DataFrame:
+    """The same stops, with ``pareto``, ``within`` and ``chosen``; see `AllOptSearchCV.front_`.
+
+    Stops without rows decided positive, or with too many that have no SEV, are out of the race. Among those within
+    the tolerance of the best that are left, the least mean SEV is taken, then the best measures, then the first. Where
+    none is within in all measures, the one that lacks least is taken. The best is the baseline where one is given.
+    """
+    usable = points["mean_sev"].notna() & (points["unreachable"] <= max_unreachable * points["positives"])
+    table = points.assign(pareto=_undominated(points, measures, usable.to_numpy(dtype=bool)), within=False)
+    chosen = 0
+    if usable.any():
+        values = points[list(measures)]
+        best = values[usable].max() if baseline is None else pd.Series({name: baseline[name] for name in measures})
+        lack = (best - values).max(axis=1)  # in the measure where that is most
+        table["within"] = usable & (lack <= tolerance + SAME)
+        near = points[table["within"]]
+        order = np.lexsort((-near[list(measures)].sum(axis=1).round(12), near["mean_sev"].round(12)))
+        chosen = int(near.index[order[0]]) if len(near) else int(lack.where(usable, np.inf).to_numpy().argmin())
+    else:
+        warnings.warn(
+            "at no value of c1 are rows held out decided positive and can be turned; the model of the warm-up is kept",
+            FewestWarning,
+            stacklevel=3,
+        )
+    table["chosen"] = np.arange(len(table)) == chosen
+    return table
+
+
+def _undominated(points: pd.DataFrame, measures: Sequence[str], usable: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:
+    """Stops in the race that no other matches in everything and beats in something."""
+    values = np.column_stack([points[list(measures)].to_numpy(dtype=float), -points["mean_sev"].to_numpy(dtype=float)])
+    out = usable.copy()
+    for row in np.flatnonzero(usable):
+        matched = (values >= values[row]).all(axis=1) & (values > values[row]).any(axis=1)
+        out[row] = not (matched & usable).any()
+    return out

@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Literal, Self
 
 from sklearn.base import BaseEstimator, clone
 
-from fewest.errors import MissingExtraError, UsageError, check_word
+from fewest.errors import MissingExtraError, UsageError, check_number, check_word
 
 MODELS = ("logistic", "mlp", "boosted")
 SCHEDULES = ("constant", "cosine")
@@ -186,9 +186,7 @@ def check_settings(estimator: Any) -> None:
 
 def _at_least(holder: Any, least: float, *names: str) -> None:
     for name in names:
-        value = getattr(holder, name)
-        if not (isinstance(value, int | float) and not isinstance(value, bool) and least <= value < math.inf):
-            raise UsageError(f"{name} is {value!r}", do=f"choose a number of at least {least:g}")
+        check_number(name, getattr(holder, name), f"choose a number of at least {least:g}", least=least)
 
 
 def find_torch() -> Any:

@@ -5,19 +5,18 @@ Words: for every cell of every tested feature, which negative leaves a case in i
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from itertools import zip_longest
 from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from fewest.constraints import AtMost, Constraints, Forbidden, Immutable, OneOf, Only, Range
+from fewest.constraints import AtMost, Constraint, Constraints, Forbidden, Immutable, OneOf, Only, Range
 from fewest.errors import ModelError, UsageError
 from fewest.models.trees.leaf_boxes import Interval, Levels, Side, Value, boxes, nearest_inside
-from fewest.models.trees.tree import Ints, Tree
-from fewest.tables.arrays import Bools, Floats
-from fewest.tables.schema import Feature
+from fewest.models.trees.tree import Tree, decode_feature
+from fewest.tables.arrays import Bools, Floats, Ints, Ints32
 
 INSIDE, NEVER = -2, -1  # targets of a level that is in the box, and of one that cannot get there
 BITS = 64
@@ -27,16 +26,16 @@ Masks = npt.NDArray[np.uint64]
 class Slots(NamedTuple):
     """One slot per negative leaf and feature its box restricts, in the order the compiled search takes them."""
 
-    start: Ints  # (leaves + 1,): first slot of each leaf
-    feature: Ints  # (slots,), as are all that follow but the last
+    start: Ints32  # (leaves + 1,): first slot of each leaf
+    feature: Ints32  # (slots,), as are all that follow but the last
     low: Floats  # a number is inside when low < value <= high
     high: Floats
     missing_inside: Bools
     from_below: Floats  # value a case takes when it comes from there; NaN where it may not, or no typed value exists
     from_above: Floats
     from_missing: Floats
-    table: Ints  # row of ``target`` for features with levels, -1 for numbers
-    target: Ints  # (rows, width): for each code it is inside (-2), cannot enter (-1), or the code it takes
+    table: Ints32  # row of ``target`` for features with levels, -1 for numbers
+    target: Ints32  # (rows, width): for each code it is inside (-2), cannot enter (-1), or the code it takes
 
 
 class Slot(NamedTuple):
@@ -49,18 +48,25 @@ class Slot(NamedTuple):
     from_below: float
     from_above: float
     from_missing: float
-    levels: Ints | None
+    levels: Ints32 | None
 
 
-def lay_out(tree: Tree, typical: Floats, value: Value, rules: SlotRules) -> tuple[Ints, Slots]:
-    """Nodes of the negative leaves, and their slots."""
+def lay_out(tree: Tree, typical: Floats, value: Value, constraints: Constraints) -> tuple[Ints32, Slots]:
+    """Nodes of the negative leaves, and their slots; constraints that a leaf cannot keep are refused."""
+    constraints.check(tree.schema)
+    for item in constraints:
+        if not isinstance(item, AtMost | Forbidden | Immutable | OneOf | Only | Range):
+            raise UsageError(
+                f"{type(item).__name__} cannot be kept with the leaves of a tree: a leaf fixes only what it tests",
+                do="use references.single or clusters with this constraint",
+            )
     leaves: list[int] = []
     start = [0]
     slots: list[Slot] = []
     for node, box in boxes(tree):
         if not tree.positive[node]:
             leaves.append(node)
-            slots += [_slot(rules, tree, j, box[j], float(typical[node, j]), value) for j in sorted(box)]
+            slots += [_slot(constraints, tree, j, box[j], float(typical[node, j]), value) for j in sorted(box)]
             start.append(len(slots))
     width = 1 + max((len(tree.schema.features[j].levels) for j in tree.used.tolist()), default=0)
     rows = [slot.levels for slot in slots if slot.levels is not None]
@@ -78,62 +84,23 @@ def lay_out(tree: Tree, typical: Floats, value: Value, rules: SlotRules) -> tupl
     return np.array(leaves, dtype=np.int32), Slots(start=first, table=table, target=target, **arrays)
 
 
-@dataclass(frozen=True)
-class SlotRules:
-    """The constraints as far as leaves can keep them."""
-
-    constraints: Constraints
-    immutable: frozenset[int]
-    up: frozenset[int]
-    down: frozenset[int]
-    ranges: dict[int, tuple[float, float]]
-    allowed: dict[int, list[float]]
-    forbidden: tuple[Ints, ...]
-    max_cost: float
-
-    @classmethod
-    def read(cls, tree: Tree, constraints: Constraints) -> SlotRules:
-        """Sort the constraints by what they ask of a slot; refuse those a leaf cannot keep."""
-        schema = tree.schema
-        for item in constraints:
-            if not isinstance(item, AtMost | Forbidden | Immutable | OneOf | Only | Range):
-                raise UsageError(
-                    f"{type(item).__name__} cannot be kept with the leaves of a tree: a leaf fixes only what it tests",
-                    do="use references.single or clusters with this constraint",
-                )
-        ranges: dict[int, tuple[float, float]] = {}
-        for item in constraints.of(Range):
-            j = schema.index(item.name)
-            low, high = ranges.get(j, (-np.inf, np.inf))
-            ranges[j] = (max(low, item.low), min(high, item.high))
-        allowed: dict[int, list[float]] = {}
-        for item in constraints.of(OneOf):
-            j = schema.index(item.name)
-            if schema.features[j].is_numeric:
-                values = [float(level) for level in item.levels]
-                allowed[j] = [value for value in allowed.get(j, values) if value in values]
-        only = {way: frozenset(schema.index(o.name) for o in constraints.of(Only) if o.direction == way)
-                for way in ("up", "down")}  # fmt: skip
-        groups = tuple(
-            np.array([schema.index(name) for name in item.names], dtype=np.int32) for item in constraints.of(Forbidden)
-        )
-        held = frozenset(schema.index(item.name) for item in constraints.of(Immutable))
-        return cls(constraints, held, only["up"], only["down"], ranges, allowed, groups, constraints.most)
-
-
-def _slot(rules: SlotRules, tree: Tree, j: int, side: Side, centre: float, value: Value) -> Slot:
+def _slot(constraints: Constraints, tree: Tree, j: int, side: Side, centre: float, value: Value) -> Slot:
     feature = tree.schema.features[j]
+    rules = [item for item in constraints if item.features() == (feature.name,) and not isinstance(item, Forbidden)]
     if isinstance(side, Levels):
         levels, from_missing = _level_targets(rules, tree, j, side, centre)
         return Slot(j, np.nan, np.nan, side.missing, np.nan, np.nan, from_missing, levels)
     if not feature.is_numeric:
         raise ModelError(f'the tree tests "{feature.name}", which has no typed value to move to', do="drop the feature")
-    if j in rules.immutable:
+    if any(isinstance(item, Immutable) for item in rules):
         return Slot(j, side.low, side.high, side.missing, np.nan, np.nan, np.nan, None)
-    low, high = rules.ranges.get(j, (-np.inf, np.inf))
-    # The range includes its lower end, the box does not.
-    room = Interval(max(side.low, float(np.nextafter(low, -np.inf))), min(side.high, high))
-    allowed = rules.allowed.get(j)
+    ranges = [item for item in rules if isinstance(item, Range)]
+    # A range includes its lower end, the box does not.
+    lows = (float(np.nextafter(item.low, -np.inf)) for item in ranges)
+    room = Interval(max([side.low, *lows]), min([side.high, *(item.high for item in ranges)]))
+    sets = [{float(level) for level in item.levels} for item in rules if isinstance(item, OneOf)]
+    allowed = sorted(set.intersection(*sets)) if sets else None
+    only = {item.direction for item in rules if isinstance(item, Only)}
 
     def enter(target: float) -> float:
         return nearest_inside(feature, room, target, allowed)
@@ -142,14 +109,11 @@ def _slot(rules: SlotRules, tree: Tree, j: int, side: Side, centre: float, value
     below, above = (enter(side.low), enter(side.high)) if value == "nearest" else (middle, middle)
     return Slot(
         j, side.low, side.high, side.missing,
-        np.nan if j in rules.down else below,
-        np.nan if j in rules.up else above,
-        np.nan if j in rules.up | rules.down else middle,
-        None,
+        np.nan if "down" in only else below, np.nan if "up" in only else above, np.nan if only else middle, None,
     )  # fmt: skip
 
 
-def _level_targets(rules: SlotRules, tree: Tree, j: int, side: Levels, centre: float) -> tuple[Ints, float]:
+def _level_targets(rules: list[Constraint], tree: Tree, j: int, side: Levels, centre: float) -> tuple[Ints32, float]:
     """For each code the level it takes to get inside, and the level a missing value takes."""
     feature = tree.schema.features[j]
     count = len(feature.levels)
@@ -168,34 +132,20 @@ def _level_targets(rules: SlotRules, tree: Tree, j: int, side: Levels, centre: f
     return levels, np.nan if goals[-1] == NEVER else float(goals[-1])
 
 
-def _permitted(rules: SlotRules, tree: Tree, j: int) -> Bools:
+def _permitted(rules: list[Constraint], tree: Tree, j: int) -> Bools:
     """Whether a case with one code may take another: (levels + 2, levels), by asking the constraints themselves."""
     feature = tree.schema.features[j]
     count = len(feature.levels)
     out = np.ones((count + 2, count), dtype=bool)
-    items = [item for item in rules.constraints if item.features()[:1] == (feature.name,)]
-    items = [item for item in items if not isinstance(item, Forbidden)]
-    if not items:
+    if not rules:
         return out
-    start = _level_rows(feature, np.repeat(np.arange(count + 2), count))
-    goal = _level_rows(feature, np.tile(np.arange(count), count + 2))
-    for item in items:
+    start = pd.DataFrame(decode_feature(feature, np.repeat(np.arange(count + 2), count)))
+    goal = pd.DataFrame(decode_feature(feature, np.tile(np.arange(count), count + 2)))
+    for item in rules:
         mask = item.permits(tree.schema, start, goal)
         if mask is not None:
             out &= mask.reshape(count + 2, count)
     return out
-
-
-def _level_rows(feature: Feature, codes: npt.NDArray[np.int64]) -> pd.DataFrame:
-    """A table of one feature's columns; codes beyond the levels are missing."""
-    if feature.kind == "indicators":
-        return pd.DataFrame({column: (codes == k).astype(float) for k, column in enumerate(feature.columns)})
-    levels = np.empty(len(feature.levels) + 2, dtype=object)
-    levels[: len(feature.levels)] = feature.levels
-    levels[len(feature.levels) :] = None
-    if feature.kind == "boolean":
-        return pd.DataFrame({feature.columns[0]: pd.array(levels[codes], dtype="boolean")})
-    return pd.DataFrame({feature.columns[0]: levels[codes]})
 
 
 class Words(NamedTuple):
@@ -205,15 +155,15 @@ class Words(NamedTuple):
     a number and the leaves on either side that begin there.
     """
 
-    tested: Ints  # (f,): features that some negative leaf restricts
+    tested: Ints32  # (f,): features that some negative leaf restricts
     is_number: Bools  # (f,)
-    edge_from: Ints  # (f + 1,): first edge of each
+    edge_from: Ints32  # (f + 1,): first edge of each
     edges: Floats
-    cell_from: Ints  # (f + 1,): first cell of each
+    cell_from: Ints32  # (f + 1,): first cell of each
     outside: Masks  # (cells, words): leaves that a case in the cell is outside of
     never: Masks  # (cells, words): leaves that it cannot enter at all
     leaves: Masks  # (words,): all leaves
-    way_from: Ints  # (f + 1,): first way of each feature
+    way_from: Ints32  # (f + 1,): first way of each feature
     way_edge: Floats  # (ways,), as are all that follow but the last
     way_above: Floats  # value a case below the edge takes to get just above it
     way_below: Floats  # value a case above it takes to get below
@@ -259,47 +209,33 @@ class Words(NamedTuple):
 
 
 def _ways(
-    tree: Tree, slots: Slots, tested: Ints, leaf_of: npt.NDArray[np.int64]
-) -> tuple[Ints, Floats, Floats, Floats, Masks, Masks]:
-    """The ways into the leaves by one number, grouped by edge and value; none where the leaves need several words."""
+    tree: Tree, slots: Slots, tested: Ints32, leaf_of: Ints
+) -> tuple[Ints32, Floats, Floats, Floats, Masks, Masks]:
+    """The ways into the leaves by one number, grouped by edge and value; none where the leaves need several words.
+
+    Ways up and down across the same edge stand side by side: a case takes one or the other.
+    """
     first, rows = [0], []
     for j in tested.tolist():
-        above: dict[tuple[float, float], int] = {}
-        below: dict[tuple[float, float], int] = {}
+        ways: dict[float, tuple[dict[float, int], dict[float, int]]] = {}  # edge -> value -> leaves, above and below
         if tree.schema.features[j].is_numeric and len(slots.start) - 1 <= BITS:
             for slot in np.flatnonzero(slots.feature == j).tolist():
-                bit = 1 << int(leaf_of[slot])
-                for ways, edge, value in (
-                    (above, slots.low[slot], slots.from_below[slot]),
-                    (below, slots.high[slot], slots.from_above[slot]),
-                ):
+                up, down = (slots.low[slot], slots.from_below[slot]), (slots.high[slot], slots.from_above[slot])
+                for side, (edge, value) in enumerate((up, down)):
                     if np.isfinite(edge) and np.isfinite(value):
-                        ways[float(edge), float(value)] = ways.get((float(edge), float(value)), 0) | bit
-        rows += _paired(above, below)
+                        leaves = ways.setdefault(float(edge), ({}, {}))[side]
+                        leaves[float(value)] = leaves.get(float(value), 0) | 1 << int(leaf_of[slot])
+        for edge in sorted(ways):
+            pairs = zip_longest(*(leaves.items() for leaves in ways[edge]), fillvalue=(edge, 0))
+            rows += [(edge, up, down, over, under) for (up, over), (down, under) in pairs]
         first.append(len(rows))
-    edge, up, down, over, under = zip(*rows, strict=True) if rows else ((), (), (), (), ())
-    return (
-        np.array(first, dtype=np.int32), np.array(edge, dtype=float), np.array(up, dtype=float),
-        np.array(down, dtype=float), np.array(over, dtype=np.uint64), np.array(under, dtype=np.uint64),
-    )  # fmt: skip
+    table = list(zip(*rows, strict=True)) or [()] * 5
+    edge, above, below = (np.array(column, dtype=float) for column in table[:3])
+    leaves_above, leaves_below = (np.array(column, dtype=np.uint64) for column in table[3:])
+    return np.array(first, dtype=np.int32), edge, above, below, leaves_above, leaves_below
 
 
-def _paired(
-    above: dict[tuple[float, float], int], below: dict[tuple[float, float], int]
-) -> list[tuple[float, float, float, int, int]]:
-    """Ways up and down across the same edge, side by side: a case takes one or the other."""
-    out = []
-    for edge in sorted({edge for edge, _ in above} | {edge for edge, _ in below}):
-        ups = [(value, mask) for (at, value), mask in above.items() if at == edge]
-        downs = [(value, mask) for (at, value), mask in below.items() if at == edge]
-        for k in range(max(len(ups), len(downs))):
-            up, over = ups[k] if k < len(ups) else (edge, 0)
-            down, under = downs[k] if k < len(downs) else (edge, 0)
-            out.append((edge, up, down, over, under))
-    return out
-
-
-def _cells(tree: Tree, slots: Slots, j: int, mine: npt.NDArray[np.int64]) -> tuple[Floats, Floats]:
+def _cells(tree: Tree, slots: Slots, j: int, mine: Ints) -> tuple[Floats, Floats]:
     """Cuts between the cells of a feature, and one value of each cell, the missing one last."""
     feature = tree.schema.features[j]
     if not feature.is_numeric:

@@ -16,7 +16,7 @@ import numpy.typing as npt
 import pandas as pd
 from scipy.special import betaincinv
 
-from fewest.errors import UsageError
+from fewest.errors import UsageError, check_number
 from fewest.models.trees.estimator import TreeClassifier
 from fewest.models.trees.tree import Leaf, Split, Tree, encode_all, has_levels
 from fewest.tables.arrays import Bools, Floats
@@ -27,6 +27,7 @@ MAX_ASKED = 25  # Release 8 asks no more rows than this of a branch at a thresho
 TOLERANCE = 0.1  # errors a leaf may be expected to make beyond its subtree, as in Quinlan's program
 
 
+@dataclass(eq=False, repr=False)
 class C45Classifier(TreeClassifier):
     """Quinlan's C4.5.
 
@@ -56,25 +57,16 @@ class C45Classifier(TreeClassifier):
     ('age <= 40', ['ok', 'ok', 'ok', 'bad', 'bad', 'bad'])
     """
 
-    def __init__(
-        self,
-        max_depth: int | None = None,
-        min_samples_leaf: int = 2,
-        multiway: bool = False,
-        pruning: bool = True,
-        confidence: float = 0.25,
-    ) -> None:
-        self.max_depth = max_depth
-        self.min_samples_leaf = min_samples_leaf
-        self.multiway = multiway
-        self.pruning = pruning
-        self.confidence = confidence
+    max_depth: int | None = None
+    min_samples_leaf: int = 2
+    multiway: bool = False
+    pruning: bool = True
+    confidence: float = 0.25
 
     def _grow(self, frame: pd.DataFrame, positive: npt.NDArray[np.bool_]) -> Tree:
         if not 0 < self.confidence < 1:
             raise UsageError(f"confidence is {self.confidence}", do="choose a number between 0 and 1, say 0.25")
-        if self.min_samples_leaf < 1:
-            raise UsageError(f"min_samples_leaf is {self.min_samples_leaf}", do="ask for at least 1 row")
+        check_number("min_samples_leaf", self.min_samples_leaf, "ask for at least 1 row", least=1)
         if self.max_depth is not None and self.max_depth < 0:
             raise UsageError(f"max_depth is {self.max_depth}", do="choose 0 or more, or None for no limit")
         codes = encode_all(self.schema_, frame)

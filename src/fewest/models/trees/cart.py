@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from fewest.models.trees.tree import Leaf, Split, Tree, WideColumns, encode_all
 from fewest.tables.schema import Schema
 
 
+@dataclass(eq=False, repr=False)
 class CARTClassifier(TreeClassifier):
     """Greedy binary tree (Breiman et al. 1984), grown by scikit-learn on numbers and 0/1 columns of levels.
 
@@ -36,19 +38,11 @@ class CARTClassifier(TreeClassifier):
     ['ok', 'ok']
     """
 
-    def __init__(
-        self,
-        criterion: str = "gini",
-        max_depth: int | None = 4,
-        min_samples_leaf: int | float = 1,
-        ccp_alpha: float = 0.0,
-        random_state: int | None = 0,
-    ) -> None:
-        self.criterion = criterion
-        self.max_depth = max_depth
-        self.min_samples_leaf = min_samples_leaf
-        self.ccp_alpha = ccp_alpha
-        self.random_state = random_state
+    criterion: str = "gini"
+    max_depth: int | None = 4
+    min_samples_leaf: int | float = 1
+    ccp_alpha: float = 0.0
+    random_state: int | None = 0
 
     def _grow(self, frame: pd.DataFrame, positive: npt.NDArray[np.bool_]) -> Tree:
         from sklearn.tree import DecisionTreeClassifier

@@ -17,14 +17,7 @@ FORMAT = 1
 
 
 def as_dict(tree: Tree, names: Sequence[Any] = ("negative", "positive")) -> dict[str, Any]:
-    """A tree as plain values.
-
-    Parameters
-    ----------
-    tree : Tree
-    names : pair
-        What the negative and the positive decision are called.
-    """
+    """A tree as plain values; ``names`` is what the negative and the positive decision are called."""
     return {
         "format": FORMAT,
         "kind": "tree",
@@ -54,18 +47,7 @@ def save_tree(tree: Tree, path: str | Path, names: Sequence[Any] = ("negative", 
 
 
 def load_tree(path: str | Path) -> Tree:
-    """Read a tree that `save_tree` wrote.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> import pandas as pd
-    >>> from fewest.tables.schema import Schema
-    >>> path = Path(tempfile.mkdtemp()) / "tree.json"
-    >>> save_tree(Tree.build(Schema.infer(pd.DataFrame({"age": [20, 40]})), Leaf(True)), path)
-    >>> load_tree(path).n_nodes
-    1
-    """
+    """Read a tree that `save_tree` wrote."""
     try:
         content = json.loads(Path(path).read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:

@@ -7,10 +7,10 @@ raw value that still goes left is found by halving, down to the last bit of a fl
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
 from fewest.decision import Decision
@@ -19,8 +19,8 @@ from fewest.engine.structure import Ensemble, Opaque
 from fewest.engine.structure import read as read_structure
 from fewest.errors import FewestError, ModelError
 from fewest.models.trees.leaf_boxes import collapse
-from fewest.models.trees.tree import Leaf, Split, Tree, has_levels
-from fewest.tables.arrays import Bools, Floats
+from fewest.models.trees.tree import Leaf, Split, Tree, decode_feature, has_levels
+from fewest.tables.arrays import Bools, Floats, Ints, Ints32
 from fewest.tables.schema import Feature, Schema
 
 SAMPLE = 20_000
@@ -67,7 +67,7 @@ def read(decision: Decision, schema: Schema, X: pd.DataFrame) -> Tree:
         left, right = nested(int(structure.left[node])), nested(int(structure.right[node]))
         if node in at:
             threshold, up = at[node]
-            missing = bool(probe.missing_left(feature, node))
+            missing = bool(probe.odd_left(feature, np.array([node]), pd.Series([np.nan]))[0])
             return Split(feature.name, threshold, right, left, not missing) if up else Split(
                 feature.name, threshold, left, right, missing
             )  # fmt: skip
@@ -107,18 +107,21 @@ def _structure(decision: Decision, schema: Schema) -> tuple[Encoding, Ensemble]:
     return encoding, structure
 
 
+@dataclass(frozen=True, eq=False)
 class _Probe:
     """Asks the transformers which way raw values of one feature go."""
 
-    def __init__(self, encoding: Encoding, structure: Ensemble, schema: Schema, base: pd.DataFrame) -> None:
-        self.encoding, self.structure, self.schema, self.base = encoding, structure, schema, base
+    encoding: Encoding
+    structure: Ensemble
+    schema: Schema
+    base: pd.DataFrame  # one row
 
     def prepared(self, rows: pd.DataFrame) -> Floats:
         """Raw rows as the tree's own columns; probing may leave the range a transformer is made for."""
         with np.errstate(all="ignore"):
             return self.structure.reading.prepare(self.encoding.transform(rows))
 
-    def left(self, values: Floats, nodes: npt.NDArray[np.int64]) -> Bools:
+    def left(self, values: Floats, nodes: Ints) -> Bools:
         """Whether values of the tree's columns go left at nodes; the last axis runs over the nodes."""
         s = self.structure
         missing = np.isnan(values)
@@ -132,12 +135,12 @@ class _Probe:
             out = np.where(table >= 0, in_set, out)
         return out
 
-    def goes_left(self, rows: pd.DataFrame, nodes: npt.NDArray[np.int64]) -> Bools:
+    def goes_left(self, rows: pd.DataFrame, nodes: Ints) -> Bools:
         """Which way rows go at nodes: (rows, nodes), whatever their path."""
         return self.left(self.prepared(rows)[:, self.structure.column[nodes]], nodes)
 
-    def rows(self, feature: Feature, cells: dict[str, Any], count: int) -> pd.DataFrame:
-        """The base row repeated, with other cells in the feature's columns."""
+    def rows(self, cells: dict[str, Any], count: int) -> pd.DataFrame:
+        """The base row repeated, with other cells in some columns."""
         rows = self.base.iloc[np.zeros(count, dtype=int)].reset_index(drop=True)
         for column, values in cells.items():
             dtype = self.base[column].dtype
@@ -146,7 +149,7 @@ class _Probe:
             rows[column] = series if whole or series.isna().any() else series.astype(dtype)
         return rows
 
-    def levels(self, feature_of: npt.NDArray[np.int32]) -> dict[str, Bools]:
+    def levels(self, feature_of: Ints32) -> dict[str, Bools]:
         """For each feature with levels: which of them go left at every node (levels, unknown, missing; nodes)."""
         column = self.structure.column
         out = {}
@@ -154,42 +157,26 @@ class _Probe:
             feature = self.schema.features[j]
             if has_levels(feature):
                 nodes = np.flatnonzero((column >= 0) & (np.append(feature_of, -2)[column] == j))
-                table = np.zeros((len(feature.levels) + 2, len(column)), dtype=bool)
-                table[: len(feature.levels), nodes] = self.goes_left(self._levels_of(feature), nodes)
-                table[-2, nodes] = self._lost(feature, nodes, "\0unknown")
-                table[-1, nodes] = self._lost(feature, nodes, None)
+                count = len(feature.levels)
+                table = np.zeros((count + 2, len(column)), dtype=bool)
+                table[:count, nodes] = self.goes_left(
+                    self.rows(decode_feature(feature, np.arange(count)), count), nodes
+                )
+                if feature.kind == "category":
+                    table[-2, nodes] = self.odd_left(feature, nodes, pd.Series(["\0unknown"]))
+                    table[-1, nodes] = self.odd_left(feature, nodes, pd.Series([None], dtype=object))
                 out[feature.name] = table
         return out
 
-    def _levels_of(self, feature: Feature) -> pd.DataFrame:
-        count = len(feature.levels)
-        if feature.kind == "indicators":
-            cells = {column: np.arange(count) == k for k, column in enumerate(feature.columns)}
-            return self.rows(feature, {name: values.astype(float) for name, values in cells.items()}, count)
-        return self.rows(feature, {feature.columns[0]: list(feature.levels)}, count)
-
-    def _lost(self, feature: Feature, nodes: npt.NDArray[np.int64], value: Any) -> Bools | bool:
-        """Where a level goes that is not known, or a missing one; False where the model refuses such rows."""
-        if feature.kind != "category":
-            return False
-        row = self.base.reset_index(drop=True).copy()
+    def odd_left(self, feature: Feature, nodes: Ints, cell: pd.Series[Any]) -> Bools:
+        """Whether an unknown or a missing value goes left at nodes; right where the model refuses such rows."""
         try:
-            row[feature.columns[0]] = pd.Series([value], dtype=object if value is None else None)
+            row = self.base.reset_index(drop=True).assign(**{feature.columns[0]: cell})
             return np.asarray(self.goes_left(row, nodes)[0])
         except FewestError:
-            return False
+            return np.zeros(len(nodes), dtype=bool)
 
-    def missing_left(self, feature: Feature, node: int) -> bool:
-        """Where a missing number goes; right where the model refuses missing values."""
-        try:
-            row = self.rows(feature, {feature.columns[0]: [np.nan]}, 1)
-            return bool(self.goes_left(row, np.array([node]))[0, 0])
-        except FewestError:
-            return False
-
-    def thresholds(
-        self, nodes: npt.NDArray[np.int64], feature_of: npt.NDArray[np.int32]
-    ) -> tuple[Floats, npt.NDArray[np.bool_]]:
+    def thresholds(self, nodes: Ints, feature_of: Ints32) -> tuple[Floats, Bools]:
         """For tests on numbers: the largest raw value on the low side, and whether that side is the right one."""
         features = [self.schema.features[feature_of[column]] for column in self.structure.column[nodes]]
         low = np.array([feature.minimum for feature in features], dtype=float)
@@ -209,15 +196,14 @@ class _Probe:
         # A test that no value in sight decides is constant: everything is on the side of its low end.
         return np.where(same, np.inf, low), ~below
 
-    def _ask(self, values: Floats, nodes: npt.NDArray[np.int64], features: list[Feature]) -> Bools:
+    def _ask(self, values: Floats, nodes: Ints, features: list[Feature]) -> Bools:
         """Whether value k goes left at node k; one call of the transformers for all."""
         if len(nodes) == 0:
             return np.zeros(0, dtype=bool)
         rows = self.base.iloc[np.zeros(len(nodes), dtype=int)].reset_index(drop=True)
         for column in dict.fromkeys(feature.columns[0] for feature in features):
             mine = np.array([feature.columns[0] == column for feature in features])
-            cells = np.where(mine, values, float(pd.to_numeric(self.base[column]).iloc[0]))
-            rows[column] = cells
+            rows[column] = np.where(mine, values, float(pd.to_numeric(self.base[column]).iloc[0]))
         return self.left(self.prepared(rows)[np.arange(len(nodes)), self.structure.column[nodes]], nodes)
 
 
@@ -229,7 +215,7 @@ def _between(low: Floats, high: Floats) -> Floats:
     return np.asarray(bits).view(np.float64)
 
 
-def _ordered(values: Floats) -> npt.NDArray[np.int64]:
+def _ordered(values: Floats) -> Ints:
     """Integers in the order of the floats they stand for."""
     bits = np.ascontiguousarray(values).view(np.int64)
     return np.where(bits >= 0, bits, np.int64(-(2**63)) - bits)

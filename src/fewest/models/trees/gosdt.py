@@ -11,18 +11,20 @@ import json
 import os
 import sys
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from fewest.errors import MissingExtraError, ModelError, TimeLimitError, UsageError
+from fewest.errors import MissingExtraError, ModelError, TimeLimitError, UsageError, check_number
 from fewest.models.trees.estimator import TreeClassifier
 from fewest.models.trees.thresholds import BinaryColumns, guess_thresholds
 from fewest.models.trees.tree import Leaf, Split, Tree
 
 
+@dataclass(eq=False, repr=False)
 class GOSDTClassifier(TreeClassifier):
     """Optimal sparse tree: least training error + regularization x leaves, on guessed thresholds. Needs ``gosdt``.
 
@@ -50,23 +52,14 @@ class GOSDTClassifier(TreeClassifier):
     'job is none'
     """
 
-    columns_: BinaryColumns
+    regularization: float = 0.02
+    max_depth: int | None = None
+    time_limit: int | None = 60
+    guess_estimators: int = 50
+    guess_depth: int = 1
+    random_state: int = 0
 
-    def __init__(
-        self,
-        regularization: float = 0.02,
-        max_depth: int | None = None,
-        time_limit: int | None = 60,
-        guess_estimators: int = 50,
-        guess_depth: int = 1,
-        random_state: int = 0,
-    ) -> None:
-        self.regularization = regularization
-        self.max_depth = max_depth
-        self.time_limit = time_limit
-        self.guess_estimators = guess_estimators
-        self.guess_depth = guess_depth
-        self.random_state = random_state
+    columns_: BinaryColumns = field(init=False)
 
     def _grow(self, frame: pd.DataFrame, positive: npt.NDArray[np.bool_]) -> Tree:
         search = self._search()
@@ -94,8 +87,7 @@ class GOSDTClassifier(TreeClassifier):
 
     def _search(self) -> Any:
         """The package's own classifier."""
-        if self.regularization <= 0:
-            raise UsageError(f"regularization is {self.regularization}", do="choose a price above 0, say 0.02")
+        check_number("regularization", self.regularization, "choose a price above 0, say 0.02", above=0)
         if self.max_depth is not None and self.max_depth < 0:
             raise UsageError(f"max_depth is {self.max_depth}", do="choose 0 or more, or None for no limit")
         try:

@@ -13,15 +13,13 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
-from fewest.constraints import Constraints
-from fewest.models.trees._slots import INSIDE, NEVER, SlotRules, Slots, Words, lay_out
+from fewest.constraints import Constraints, Forbidden
+from fewest.models.trees._slots import INSIDE, NEVER, Slots, Words, lay_out
 from fewest.models.trees.leaf_boxes import Value
-from fewest.models.trees.tree import Ints, Tree, has_levels
-from fewest.tables.arrays import Bools, Floats
-from fewest.tables.schema import Feature
+from fewest.models.trees.tree import Tree, decode_feature
+from fewest.tables.arrays import Bools, Floats, Ints, Ints32
 
 THREAD_ROWS = 4096
 
@@ -44,10 +42,10 @@ class Reach:
     """
 
     tree: Tree
-    leaf: Ints
+    leaf: Ints32
     slots: Slots
     weight: Floats
-    forbidden: tuple[Ints, ...] = ()
+    forbidden: tuple[Ints32, ...] = ()
     max_cost: float = np.inf
 
     @classmethod
@@ -59,26 +57,17 @@ class Reach:
         constraints: Constraints | None = None,
         weight: Floats | None = None,
     ) -> Reach:
-        """Lay the negative leaves out.
+        """Lay the negative leaves of a collapsed tree out.
 
-        Parameters
-        ----------
-        tree : Tree
-            A collapsed tree.
-        typical : (nodes, features) float64, optional
-            Typical codes of each leaf's rows: what ``median`` and ``mean`` enter with, and what a missing value and a
-            level become.
-        value : str
-            ``nearest``: the value in the box next to the case's own; ``median``, ``mean``: the leaf's typical one.
-        constraints : Constraints, optional
-            Immutable, Only, Range, OneOf, Forbidden and AtMost.
-        weight : (features,) float64, optional
+        ``typical`` (nodes, features) are typical codes of each leaf's rows: what ``median`` and ``mean`` enter with,
+        and what a missing value and a level become. With the value ``nearest`` a case takes the one in the box next to
+        its own. Constraints may be Immutable, Only, Range, OneOf, Forbidden and AtMost; ``weight`` is (features,).
         """
-        rules = SlotRules.read(tree, constraints or Constraints())
-        centre = np.full((tree.n_nodes, len(tree.schema)), np.nan) if typical is None else typical
-        leaf, slots = lay_out(tree, centre, value, rules)
-        costs = np.ones(len(tree.schema)) if weight is None else weight
-        return cls(tree, leaf, slots, costs, rules.forbidden, rules.max_cost)
+        schema, kept = tree.schema, constraints or Constraints()
+        centre = np.full((tree.n_nodes, len(schema)), np.nan) if typical is None else typical
+        leaf, slots = lay_out(tree, centre, value, kept)
+        groups = (np.array([schema.index(name) for name in item.names], dtype=np.int32) for item in kept.of(Forbidden))
+        return cls(tree, leaf, slots, np.ones(len(schema)) if weight is None else weight, tuple(groups), kept.most)
 
     def only(self, offered: Bools) -> Reach:
         """The same leaves under the same numbers, of which only the ``offered`` ones (leaves,) can be entered."""
@@ -101,11 +90,11 @@ class Reach:
         return Words.build(self.tree, self.slots)
 
     @property
-    def _sets(self) -> tuple[Ints, Ints]:
+    def _sets(self) -> tuple[Ints32, Ints32]:
         ends = np.cumsum([0, *(len(group) for group in self.forbidden)]).astype(np.int32)
         return (np.concatenate(self.forbidden) if self.forbidden else np.empty(0, dtype=np.int32)), ends
 
-    def search(self, codes: Floats, n_jobs: int = 1) -> tuple[npt.NDArray[np.int32], Floats]:
+    def search(self, codes: Floats, n_jobs: int = 1) -> tuple[Ints32, Floats]:
         """The cheapest leaf of each row of codes, the closest among equals, and its cost: -1 and inf where none.
 
         The answer of a row does not depend on the others, nor on the number of threads.
@@ -115,7 +104,6 @@ class Reach:
         n = len(codes)
         leaf, cost = np.empty(n, dtype=np.int32), np.empty(n)
         shared = (np.asfortranarray(codes), self.slots, *self._scales, self.weight)
-
         words = self._words
 
         def part(first: int, last: int) -> None:
@@ -139,7 +127,7 @@ class Reach:
 
         return np.asarray(_kernels.costs(np.asfortranarray(codes), self.slots, *self._scales, self.weight, *self._sets))
 
-    def turn(self, codes: Floats, leaf_of: npt.NDArray[np.int32]) -> tuple[Floats, Bools, Floats]:
+    def turn(self, codes: Floats, leaf_of: Ints32) -> tuple[Floats, Bools, Floats]:
         """Codes of the rows inside their leaf, the features moved (n, p), and the largest move of a number (n,)."""
         from fewest.models.trees import _kernels
 
@@ -153,23 +141,12 @@ class Reach:
         for j in np.flatnonzero(moved.any(axis=0)).tolist():
             feature = self.tree.schema.features[j]
             rows = np.flatnonzero(moved[:, j])
-            for column, cells in decode(feature, after[rows, j]).items():
+            for column, cells in decode_feature(feature, after[rows, j]).items():
                 out[column] = _written(out[column], rows, cells)
         return pd.DataFrame(out, index=frame.index, copy=False)
 
 
-def decode(feature: Feature, codes: Floats) -> dict[str, Any]:
-    """Cells of a feature's columns for codes of known levels or numbers."""
-    if feature.kind == "indicators":
-        return {column: (codes == k).astype(float) for k, column in enumerate(feature.columns)}
-    if has_levels(feature):
-        levels = np.empty(len(feature.levels), dtype=object)
-        levels[:] = feature.levels
-        return {feature.columns[0]: levels[codes.astype(np.int64)]}
-    return {feature.columns[0]: codes}
-
-
-def _written(cells: Any, rows: npt.NDArray[np.int64], new: Any) -> Any:
+def _written(cells: Any, rows: Ints, new: Any) -> Any:
     """A copy of a column with some cells replaced; a whole-number column that gets a fraction becomes float."""
     if pd.api.types.is_integer_dtype(cells.dtype):
         if (np.asarray(new, dtype=float) % 1 != 0).any():

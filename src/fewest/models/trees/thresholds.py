@@ -6,7 +6,6 @@ boosted ensemble of stumps makes are the splits worth offering to the exact sear
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -17,26 +16,15 @@ import pandas as pd
 
 from fewest.errors import DataError
 from fewest.models.trees.tree import WideColumns, encode_all, encode_feature
-from fewest.tables.arrays import Floats
+from fewest.tables.arrays import Floats, Ints32
 from fewest.tables.schema import Schema
 
-Ints = npt.NDArray[np.int32]
 Bits = npt.NDArray[np.uint8]
 
 
 @dataclass(frozen=True, eq=False)
 class BinaryColumns:
     """Tests on original features, each of which is one 0/1 column of a binary table.
-
-    Parameters
-    ----------
-    schema : Schema
-    feature : (c,) int32
-        Feature each column tests.
-    threshold : (c,) float64
-        The column is 1 where the number is at most this; NaN for a test of a level.
-    level : tuple of length c
-        The column is 1 where the value is this level; None for a threshold.
 
     Examples
     --------
@@ -52,9 +40,9 @@ class BinaryColumns:
     """
 
     schema: Schema
-    feature: Ints
-    threshold: Floats
-    level: tuple[Any | None, ...]
+    feature: Ints32  # (c,): feature each column tests
+    threshold: Floats  # (c,): the column is 1 where the number is at most this; NaN for a test of a level
+    level: tuple[Any | None, ...]  # (c,): the column is 1 where the value is this level; None for a threshold
 
     def __len__(self) -> int:
         return len(self.feature)
@@ -62,11 +50,10 @@ class BinaryColumns:
     @cached_property
     def names(self) -> tuple[str, ...]:
         """Each column's test as it reads."""
-        tests = (f"is {level}" if np.isnan(at) else f"<= {at:.15g}" for at, level in self._pairs())
-        return tuple(f"{self.schema.names[j]} {test}" for j, test in zip(self.feature, tests, strict=True))
-
-    def _pairs(self) -> Iterator[tuple[float, Any]]:
-        return zip(self.threshold.tolist(), self.level, strict=True)
+        return tuple(
+            f"{self.schema.names[j]} " + (f"is {level}" if np.isnan(at) else f"<= {at:.15g}")
+            for j, at, level in zip(self.feature, self.threshold.tolist(), self.level, strict=True)
+        )
 
     def transform(self, frame: pd.DataFrame) -> Bits:
         """The columns (n, c) of rows conformed to the schema; 0 where the value is missing."""
@@ -131,12 +118,8 @@ def guess_thresholds(
     ('age <= 30.5',)
     """
     labels = _labels(frame, y)
-    settings = {
-        "n_estimators": n_estimators,
-        "max_depth": max_depth,
-        "learning_rate": learning_rate,
-        "random_state": random_state,
-    }
+    settings = {"n_estimators": n_estimators, "max_depth": max_depth, "learning_rate": learning_rate,
+                "random_state": random_state}  # fmt: skip
     wide = WideColumns.of(schema)
     ranks, values = _ranked(wide.spread(encode_all(schema, frame)))
     columns = _used(schema, wide, values, _boost(ranks, labels, None, settings))

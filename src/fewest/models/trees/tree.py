@@ -12,34 +12,21 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
 from fewest.errors import DataError, ModelError
-from fewest.tables.arrays import Bools, Floats
+from fewest.tables.arrays import Bools, Floats, Ints, Ints32
 from fewest.tables.closeness import as_numbers
 from fewest.tables.schema import Feature, Schema
-
-Ints = npt.NDArray[np.int32]
 
 
 @dataclass(frozen=True)
 class Leaf:
-    """A leaf as `Tree.build` takes it.
+    """A leaf as `Tree.build` takes it."""
 
-    Parameters
-    ----------
-    positive : bool
-        Whether cases that end here are decided positive.
-    score : float, optional
-        The model's score here; default: 1 or 0.
-    negatives, positives : int
-        Training rows of either label that end here, where they are known.
-    """
-
-    positive: bool
-    score: float | None = None
-    negatives: int = 0
+    positive: bool  # whether cases that end here are decided positive
+    score: float | None = None  # the model's score here; 1 or 0 for None
+    negatives: int = 0  # training rows of either label that end here, where they are known
     positives: int = 0
 
     @property
@@ -50,27 +37,14 @@ class Leaf:
 
 @dataclass(frozen=True)
 class Split:
-    """A test as `Tree.build` takes it.
+    """A test as `Tree.build` takes it."""
 
-    Parameters
-    ----------
-    feature : str
-        Name of an original feature.
-    test : float or frozenset
-        Numbers go left when ``value <= test``; other features when their level is in the set.
-    left, right : Split or Leaf
-    missing_left : bool
-        Where a missing value goes.
-    unknown_left : bool
-        Where a level goes that the schema does not know.
-    """
-
-    feature: str
-    test: float | frozenset[Any]
+    feature: str  # name of an original feature
+    test: float | frozenset[Any]  # numbers go left when ``value <= test``, others when their level is in the set
     left: Split | Leaf
     right: Split | Leaf
-    missing_left: bool = False
-    unknown_left: bool = False
+    missing_left: bool = False  # where a missing value goes
+    unknown_left: bool = False  # where a level goes that the schema does not know
 
 
 @dataclass(frozen=True, eq=False)
@@ -110,16 +84,16 @@ class Tree:
     """
 
     schema: Schema
-    feature: Ints
+    feature: Ints32
     threshold: Floats
-    left: Ints
-    right: Ints
+    left: Ints32
+    right: Ints32
     missing_left: Bools
-    level_set: Ints
+    level_set: Ints32
     levels_left: Bools
     positive: Bools
     score: Floats
-    counts: npt.NDArray[np.int64] = field(repr=False)
+    counts: Ints = field(repr=False)
 
     @classmethod
     def build(cls, schema: Schema, root: Split | Leaf) -> Tree:
@@ -161,12 +135,12 @@ class Tree:
         return len(self.feature)
 
     @cached_property
-    def leaves(self) -> npt.NDArray[np.int64]:
+    def leaves(self) -> Ints:
         """Nodes that are leaves, from left to right."""
         return np.flatnonzero(self.feature < 0)
 
     @cached_property
-    def used(self) -> npt.NDArray[np.int64]:
+    def used(self) -> Ints:
         """Features tested somewhere."""
         return np.unique(self.feature[self.feature >= 0]).astype(np.int64)
 
@@ -204,7 +178,7 @@ class Tree:
             codes[:, j] = encode_feature(self.schema.features[j], frame)
         return codes
 
-    def apply(self, codes: Floats) -> Ints:
+    def apply(self, codes: Floats) -> Ints32:
         """Leaf each row of codes ends in (n,)."""
         from fewest.models.trees._kernels import apply
 
@@ -270,6 +244,18 @@ def encode_feature(feature: Feature, frame: pd.DataFrame) -> Floats:
     return np.where(column.isna().to_numpy(), np.nan, codes)
 
 
+def decode_feature(feature: Feature, codes: Ints | Floats) -> dict[str, Any]:
+    """Cells of one feature's columns; codes beyond its levels are missing."""
+    if feature.kind == "indicators":
+        return {column: (codes == k).astype(float) for k, column in enumerate(feature.columns)}
+    if not has_levels(feature):
+        return {feature.columns[0]: codes}
+    levels = np.full(len(feature.levels) + 2, None, dtype=object)
+    levels[: len(feature.levels)] = feature.levels
+    cells = levels[codes.astype(np.int64)]
+    return {feature.columns[0]: pd.array(cells, dtype="boolean") if feature.kind == "boolean" else cells}
+
+
 def _codes_of(feature: Feature, levels: frozenset[Any], unknown: bool, width: int) -> Bools:
     if not has_levels(feature):
         raise ModelError(f'"{feature.name}" is a number but is tested by levels', do="give a threshold")
@@ -286,8 +272,8 @@ def _codes_of(feature: Feature, levels: frozenset[Any], unknown: bool, width: in
 class WideColumns:
     """The numeric table scikit-learn's trees are fitted on: numbers as they are, a 0/1 column per level of the rest."""
 
-    feature: Ints  # (d,): feature of each column
-    level: Ints  # (d,): code of the level the column is 1 for; -1 for a number
+    feature: Ints32  # (d,): feature of each column
+    level: Ints32  # (d,): code of the level the column is 1 for; -1 for a number
 
     @classmethod
     def of(cls, schema: Schema) -> WideColumns:
@@ -302,9 +288,6 @@ class WideColumns:
                 pairs.extend((j, code) for code in range(len(feature.levels)))
         table = np.array(pairs, dtype=np.int32).reshape(-1, 2)
         return cls(table[:, 0], table[:, 1])
-
-    def __len__(self) -> int:
-        return len(self.feature)
 
     def spread(self, codes: Floats) -> Floats:
         """Wide table (n, d) of codes (n, features); a missing number stays NaN, a missing level is 0 everywhere."""

@@ -2,21 +2,29 @@
 
 Bezdek's fuzzy c-means with an exponent per row, m'_i = 1 + 2 m max(f(x_i) - 0.5, delta). The paper
 (section 4.1 and its appendix on score-based soft k-means) prints a minimum with 0, which never exceeds 1 and
-contradicts its text; this is what the text asks for.
+contradicts its text; this is what the text asks for. How many clusters: the number with the best silhouette, or the
+lowest BIC of round clusters of one width.
 """
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from collections.abc import Callable
+from dataclasses import KW_ONLY, dataclass
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 from sklearn.base import BaseEstimator, ClusterMixin
+from sklearn.metrics import silhouette_score
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from fewest.tables.arrays import Floats
 
+Select = Literal["silhouette", "bic"]
+
+MOST = 10
+SILHOUETTE_ROWS = 2000  # pairwise distances of more rows than this say nothing new
 WIDE = 8  # with more columns than this, distances inside the iteration are taken from a matrix product
 
 
@@ -28,6 +36,7 @@ class Clustering(NamedTuple):
     n_iter: int
 
 
+@dataclass(eq=False, repr=False)
 class ScoreSoftKMeans(ClusterMixin, BaseEstimator):  # type: ignore[misc]
     """Soft k-means in which rows with a high score belong to many clusters and the others nearly to one.
 
@@ -67,35 +76,20 @@ class ScoreSoftKMeans(ClusterMixin, BaseEstimator):  # type: ignore[misc]
     ([0.1, 6.4], [0.2, 5.9])
     """
 
-    def __init__(
-        self,
-        n_clusters: int = 5,
-        *,
-        m: float = 2.0,
-        delta: float = 0.01,
-        n_init: int = 5,
-        max_iter: int = 300,
-        tol: float = 1e-6,
-        random_state: Any = 0,
-    ) -> None:
-        self.n_clusters = n_clusters
-        self.m = m
-        self.delta = delta
-        self.n_init = n_init
-        self.max_iter = max_iter
-        self.tol = tol
-        self.random_state = random_state
+    n_clusters: int = 5
+    _: KW_ONLY
+    m: float = 2.0
+    delta: float = 0.01
+    n_init: int = 5
+    max_iter: int = 300
+    tol: float = 1e-6
+    random_state: Any = 0
 
     def fit(self, X: Any, y: Any = None, score: Any = None) -> ScoreSoftKMeans:
-        """Find the centres.
+        """Find the centres of rows (n_samples, n_features); ``y`` is ignored.
 
-        Parameters
-        ----------
-        X : (n_samples, n_features)
-        y : ignored
-        score : (n_samples,), optional
-            The model's score of each row, with 0.5 where the decision turns. Without it no row is softer than another
-            (as if every score were 0.5 or less).
+        ``score`` (n_samples,) is the model's score of each row, with 0.5 where the decision turns. Without it no row is
+        softer than another (as if every score were 0.5 or less).
         """
         X = validate_data(self, X, dtype=np.float64)
         self._check(len(X))
@@ -107,9 +101,7 @@ class ScoreSoftKMeans(ClusterMixin, BaseEstimator):  # type: ignore[misc]
             for _ in range(self.n_init)
         ]
         best = min(runs, key=lambda run: run.inertia)
-        self.cluster_centers_ = best.centres
-        self.inertia_ = best.inertia
-        self.n_iter_ = best.n_iter
+        self.cluster_centers_, self.inertia_, self.n_iter_ = best
         self.labels_ = nearest(X, best.centres)
         return self
 
@@ -119,28 +111,16 @@ class ScoreSoftKMeans(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         return nearest(validate_data(self, X, dtype=np.float64, reset=False), self.cluster_centers_)
 
     def memberships(self, X: Any, score: Any = None) -> Floats:
-        """How much each row belongs to each cluster.
-
-        Parameters
-        ----------
-        X : (n_samples, n_features)
-        score : (n_samples,), optional
-            As in `fit`.
-
-        Returns
-        -------
-        (n_samples, n_clusters)
-            Rows sum to 1.
-        """
+        """How much each row belongs to each cluster, (n_samples, n_clusters): rows sum to 1; arguments as in `fit`."""
         check_is_fitted(self)
         X = validate_data(self, X, dtype=np.float64, reset=False)
         apart = squared_distances(X, self.cluster_centers_)
         return np.asarray(np.exp(log_memberships(apart, self._exponents(len(X), score))).T)
 
     def _check(self, n_rows: int) -> None:
-        for name, least in (("n_clusters", 1), ("n_init", 1), ("max_iter", 1)):
-            if getattr(self, name) < least:
-                raise ValueError(f"{name} == {getattr(self, name)}, must be >= {least}")
+        for name in ("n_clusters", "n_init", "max_iter"):
+            if getattr(self, name) < 1:
+                raise ValueError(f"{name} == {getattr(self, name)}, must be >= 1")
         if not (self.m > 0 and self.delta > 0):
             raise ValueError(f"m == {self.m} and delta == {self.delta} must both be > 0")
         if n_rows < self.n_clusters:
@@ -229,3 +209,36 @@ def _spread_out(X: Floats, n_clusters: int, random: np.random.RandomState) -> Fl
         chosen.append(min(int(row), len(X) - 1))
         np.minimum(apart, squared_distances(X, X[chosen[-1:]])[0], out=apart)
     return np.array(X[chosen])
+
+
+def choose_clusters(
+    X: Floats, fit: Callable[[int], ScoreSoftKMeans], select: Select = "silhouette", most: int = MOST
+) -> ScoreSoftKMeans:
+    """The fitted clustering with the best number of clusters from 2 to ``most``; the smallest among equals."""
+    different = len(np.unique(X, axis=0))
+    counts = range(2, min(most, different - 1) + 1)
+    if len(counts) == 0:
+        return fit(1)
+    fitted = [fit(k) for k in counts]
+    if select == "bic":
+        return fitted[int(np.argmin([bic(X, clustering.cluster_centers_) for clustering in fitted]))]
+    return fitted[int(np.argmax([silhouette(X, clustering.labels_) for clustering in fitted]))]
+
+
+def silhouette(X: Floats, labels: npt.NDArray[np.int32]) -> float:
+    """Mean silhouette over evenly spaced rows; -1 where those are all in one cluster."""
+    rows = np.unique(np.linspace(0, len(X) - 1, min(len(X), SILHOUETTE_ROWS)).astype(int))
+    found = len(np.unique(labels[rows]))
+    return float(silhouette_score(X[rows], labels[rows])) if 1 < found < len(rows) else -1.0
+
+
+def bic(X: Floats, centres: Floats) -> float:
+    """Bayesian information criterion of round Gaussian clusters of one common width, each row in its nearest."""
+    (n, d), k = X.shape, len(centres)
+    apart = squared_distances(X, centres)
+    sizes = np.bincount(np.argmin(apart, axis=0), minlength=k)
+    variance = max(float(apart.min(axis=0).sum()) / (d * max(n - k, 1)), np.finfo(float).tiny)
+    occupied = sizes[sizes > 0]
+    log_likelihood = float((occupied * np.log(occupied / n)).sum()) - n * d / 2 * np.log(2 * np.pi * variance)
+    log_likelihood -= d * max(n - k, 1) / 2
+    return float((k - 1 + k * d + 1) * np.log(n) - 2 * log_likelihood)
