@@ -113,7 +113,8 @@ async def _response(reader: asyncio.StreamReader) -> tuple[int, bytes]:
 
 def expected_of(explainer: Any, cases: Any, verb: str) -> tuple[list[bytes], list[Any]]:
     """A request for each case, and the right answer to it."""
-    from fewest.apps.serving.records import explanation_record, prediction_record
+    from fewest.apps.serving.answers import prediction_record
+    from fewest.results.record import to_json
 
     decision = explainer.decision
     bodies, expected = [], []
@@ -122,7 +123,7 @@ def expected_of(explainer: Any, cases: Any, verb: str) -> tuple[list[bytes], lis
         bodies.append(json.dumps({"instances": [instance]}).encode())
         content = {"predictions": [prediction_record(decision, answer.score, answer.score >= decision.cut)]}
         if verb == "explain":
-            content["explanations"] = [explanation_record(answer)]
+            content["explanations"] = [to_json(answer, "http")]
         expected.append(content)
     return bodies, expected
 

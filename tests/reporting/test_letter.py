@@ -16,7 +16,7 @@ import typer
 from typer.testing import CliRunner
 
 import fewest as fw
-from fewest.apps.cli._letter import letter as command
+from fewest.apps.cli._outlets import letter as command
 from fewest.errors import FewestError, UsageError
 from fewest.references import References
 from fewest.reporting import Code, Codes, Letter, LetterError, letter

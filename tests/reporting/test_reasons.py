@@ -237,3 +237,11 @@ def test_a_missing_or_foreign_file_of_codes_is_refused(tmp_path: Path) -> None:
     (tmp_path / "bad.csv").write_bytes(b"feature,direction,code,text\n\xff,up,R1,x\n")
     with pytest.raises(DataError, match="cannot be read"):
         Codes.read(tmp_path / "bad.csv")
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "leads"),
+    [(48, 18, "down"), (1, 2, "up"), ("rent", "own", "level"), (None, 3, "level"), (False, True, "level")],
+)
+def test_where_a_change_leads(before: object, after: object, leads: str) -> None:
+    assert _reasons.direction_of(before, after) == leads

@@ -12,8 +12,7 @@ import fewest as fw
 from fewest.errors import UsageError
 from fewest.models.trees import Leaf, Split, Tree
 from fewest.reporting import explanation_tree_svg, tree_svg, tree_text
-from fewest.reporting._tree_layout import MOST_NODES, clip, fit, lay_out, subtree_sizes, width
-from fewest.reporting.tree_drawing import BOX_HEIGHT, BOX_WIDTH
+from fewest.reporting.tree_drawing import BOX_HEIGHT, BOX_WIDTH, MOST_NODES, clip, fit, lay_out, subtree_sizes, width
 
 SVG = "{http://www.w3.org/2000/svg}"
 HOSTILE = "</text><script>alert('x')</script>&\x00\x1b\""

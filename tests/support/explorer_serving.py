@@ -18,7 +18,7 @@ from fewest.runs import Run
 PATHS = ("/", "/population", "/decision/{}", "/references", "/compare", "/tree", "/static/explorer.css", "/cases.csv")
 SCRIPT = """
 import sys, typer
-from fewest.apps.cli._explore import explore
+from fewest.apps.cli._outlets import explore
 app = typer.Typer()
 app.command()(explore)
 app(sys.argv[1:])

@@ -1,7 +1,6 @@
 from . import plots as plots
-from ._codes import Code, Codes
 from ._letter import Letter, LetterError, letter
-from ._reasons import Reason, Reasons, reasons
+from ._reasons import Code, Codes, Reason, Reasons, reasons
 from .audit_page import audit_html
 from .page import html
 from .tree_drawing import explanation_tree_svg, tree_svg

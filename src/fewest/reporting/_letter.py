@@ -14,10 +14,9 @@ from fewest.decision import Decision
 from fewest.errors import UndefinedError, UsageError
 from fewest.references import References
 from fewest.references.file import Saved
-from fewest.reporting._codes import Codes
-from fewest.reporting._reasons import AT_MOST, Reason, Reasons, reasons
+from fewest.reporting._reasons import AT_MOST, Codes, Reason, Reasons, reasons
 from fewest.reporting.page_templates import render
-from fewest.results.explanation import Change, Explanation, Status
+from fewest.results.explanation import Explanation, Status
 from fewest.tables.schema import Schema
 from fewest.tables.values import Cells
 from fewest.tables.wording import printable, show_measured, show_name
@@ -57,34 +56,11 @@ class LetterError(UndefinedError):
 
 @dataclass(frozen=True)
 class Letter:
-    """A letter, and the reasons it gives.
-
-    Attributes
-    ----------
-    text, html : str
-    reasons : Reasons
-
-    Examples
-    --------
-    >>> Letter("Dear ...", "<p>Dear ...</p>", Reasons(0, 0, (), (), (), 1)).text
-    'Dear ...'
-    """
+    """A letter, and the reasons it gives."""
 
     text: str
     html: str
     reasons: Reasons
-
-
-@dataclass(frozen=True)
-class LetterLine:
-    """One reason as the letter prints it."""
-
-    number: int
-    code: str
-    text: str
-    case: str
-    typical: str
-    necessary: bool
 
 
 def letter(
@@ -209,7 +185,10 @@ def _values(
         "by_effect": all(reason.effect is not None for reason in found.given),
         "given": [_line(k, reason, unit) for k, reason in enumerate(found.given, start=1)],
         "tied": [_line(k, reason, unit) for k, reason in enumerate(found.tied, start=len(found.given) + 1)],
-        "changes": [_words(change) for change in answer.changes],
+        "changes": [
+            (show_name(one.title), show_measured(one.after, one.unit), show_measured(one.before, one.unit))
+            for one in answer.changes
+        ],
         "sets": found.sets,
         "less": "cheaper" if answer.weighted else "smaller",
         "label": printable(str(answer.label)),
@@ -219,14 +198,15 @@ def _values(
     }
 
 
-def _words(change: Change) -> tuple[str, str, str]:
-    after, before = (show_measured(value, change.unit) for value in (change.after, change.before))
-    return show_name(change.title), after, before
-
-
-def _line(number: int, reason: Reason, units: Mapping[str, str | None]) -> LetterLine:
+def _line(number: int, reason: Reason, units: Mapping[str, str | None]) -> dict[str, Any]:
+    """One reason as the letter prints it."""
     assert reason.code is not None
-    words = printable(" ".join(reason.code.text.split()))
-    code = printable(" ".join(reason.code.code.split()))
-    case, typical = (show_measured(value, units[reason.feature]) for value in (reason.case, reason.typical))
-    return LetterLine(number, code, words, case, typical, reason.kind == "necessary")
+    unit = units[reason.feature]
+    return {
+        "number": number,
+        "code": printable(" ".join(reason.code.code.split())),
+        "text": printable(" ".join(reason.code.text.split())),
+        "case": show_measured(reason.case, unit),
+        "typical": show_measured(reason.typical, unit),
+        "necessary": reason.kind == "necessary",
+    }

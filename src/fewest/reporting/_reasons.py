@@ -5,8 +5,11 @@ One set is one way among several; a reason drawn from it alone would depend on w
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import csv
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from numbers import Real
+from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
@@ -15,7 +18,6 @@ import pandas as pd
 
 from fewest.decision import Decision
 from fewest.errors import DataError, UsageError
-from fewest.reporting._codes import Code, Codes, Direction, direction_of
 from fewest.results.explanation import Change, Explanation, Status
 from fewest.results.explanations import Explanations
 from fewest.tables.schema import Schema
@@ -23,75 +25,142 @@ from fewest.tables.values import written
 
 Effects = Mapping[str, float]
 Kind = Literal["necessary", "alternative"]
+Direction = Literal["up", "down", "level"]
+DIRECTIONS = ("up", "down", "level", "any")
+COLUMNS = ("feature", "direction", "code", "text")
 AT_MOST = 4  # the commentary on Regulation B finds more than four reasons of little use
 SAME = 9  # decimals to which effects are compared
 
 
 @dataclass(frozen=True)
-class Reason:
-    """One feature that stood in the way.
+class Code:
+    """One line of a table of reason codes: what a lender calls a feature that stood in the way, and says of it."""
+
+    feature: str
+    direction: str
+    code: str
+    text: str
+
+
+@dataclass(frozen=True)
+class Codes:
+    """A table of reason codes.
 
     Attributes
     ----------
-    feature : str
-    kind : str
-        ``necessary`` where it is in every smallest set, otherwise ``alternative``.
-    effect : float or None
-        Its share of what changes the outcome, 0 to 1; the effects of all reasons add up to 1. None without the model.
-    share : float
-        Share of the smallest sets it is in.
-    case, typical : object
-        The value of the case, and the one that would have helped to change the outcome.
-    direction : str
-        ``up``, ``down`` or ``level``: where the change leads.
-    code : Code or None
-        What the table of codes calls it.
+    codes : mapping
+        Feature and direction -> `Code`. A direction is that of the change that would have changed the outcome: ``up``
+        (a higher number), ``down`` (a lower one), ``level`` (another level, or a value where one is missing), or
+        ``any``.
 
     Examples
     --------
-    >>> Reason("debt", "necessary", 1.0, 1.0, 9, 2, "down").kind
-    'necessary'
+    >>> codes = Codes.of([Code("income", "up", "R03", "Income is too low"), Code("job", "any", "R05", "Kind of work")])
+    >>> codes.find("income", "up").code, codes.find("job", "level").code, codes.find("income", "down")
+    ('R03', 'R05', None)
     """
 
+    codes: Mapping[tuple[str, str], Code]
+
+    @classmethod
+    def of(cls, lines: Iterable[Code]) -> Codes:
+        """The table of some lines; refused where two speak of the same change."""
+        codes: dict[tuple[str, str], Code] = {}
+        for line in lines:
+            if line.direction not in DIRECTIONS:
+                raise DataError(
+                    f'the reason code of "{line.feature}" has the direction "{line.direction}"',
+                    do=f"use one of {', '.join(DIRECTIONS)}",
+                )
+            if (line.feature, line.direction) in codes:
+                raise DataError(f'"{line.feature}" has two codes for "{line.direction}"', do="keep one of them")
+            codes[line.feature, line.direction] = line
+        return cls(codes)
+
+    @classmethod
+    def read(cls, path: str | Path) -> Codes:
+        """Read a CSV file with the columns feature, direction, code and text.
+
+        Examples
+        --------
+        >>> import tempfile
+        >>> path = Path(tempfile.mkdtemp()) / "codes.csv"
+        >>> _ = path.write_text("feature,direction,code,text\\nincome,up,R03,Income is too low\\n")
+        >>> Codes.read(path).find("income", "up").text
+        'Income is too low'
+        """
+        path = Path(path)
+        if not path.is_file():
+            raise DataError(f"there is no file {path.name}", do="check the path of the reason codes")
+        try:
+            with path.open(encoding="utf-8-sig", newline="") as file:
+                rows = list(csv.DictReader(file, strict=True))
+        except (UnicodeDecodeError, csv.Error) as error:
+            raise DataError(f"{path.name} cannot be read as a table: {error}", do="save it as CSV in UTF-8") from error
+        return cls.of(_line(path.name, number, row) for number, row in enumerate(rows, start=2))
+
+    def with_defaults(self, schema: Schema) -> Codes:
+        """This table, with the ``reason_code`` of a feature for every change that it has no line for.
+
+        Examples
+        --------
+        >>> from fewest.tables.schema import Feature
+        >>> schema = Schema((Feature("job", "category", ("job",), label="Kind of work", reason_code="R05"),))
+        >>> Codes({}).with_defaults(schema).find("job", "level").text
+        'Kind of work'
+        """
+        own = [Code(f.name, "any", f.reason_code, f.title) for f in schema.features if f.reason_code]
+        return Codes({**Codes.of(own).codes, **self.codes})
+
+    def find(self, feature: str, direction: Direction) -> Code | None:
+        """The code of a change: that of its direction, else the one for any."""
+        return self.codes.get((feature, direction)) or self.codes.get((feature, "any"))
+
+
+def _line(name: str, number: int, row: Mapping[str, Any]) -> Code:
+    lacking = [column for column in COLUMNS if not isinstance(row.get(column), str)]
+    if lacking:
+        raise DataError(
+            f'{name}, line {number}: there is no "{lacking[0]}"', do=f"write the columns {', '.join(COLUMNS)}"
+        )
+    feature, direction, code, text = (str(row[column]).strip() for column in COLUMNS)
+    if not (feature and code and text):
+        raise DataError(f"{name}, line {number}: feature, code or text is empty", do="fill it in")
+    return Code(feature, direction.lower() or "any", code, text)
+
+
+def direction_of(before: Any, after: Any) -> Direction:
+    """Where a change leads."""
+    if any(isinstance(value, bool) or not isinstance(value, Real) for value in (before, after)):
+        return "level"
+    return "up" if after > before else "down"
+
+
+@dataclass(frozen=True)
+class Reason:
+    """One feature that stood in the way."""
+
     feature: str
-    kind: Kind
+    kind: Kind  # "necessary" where it is in every smallest set
+    # Its share of what changes the outcome, 0 to 1; the effects of all reasons add up to 1. None without the model.
     effect: float | None
-    share: float
-    case: Any
-    typical: Any
-    direction: Direction
-    code: Code | None = None
+    share: float  # of the smallest sets, those it is in
+    case: Any  # the value of the case
+    typical: Any  # the value that would have helped to change the outcome
+    direction: Direction  # where the change leads
+    code: Code | None = None  # what the table of codes calls it
 
 
 @dataclass(frozen=True)
 class Reasons:
-    """The reasons of one decision, most important first.
-
-    Attributes
-    ----------
-    row : int
-    label : object
-    given : tuple of Reason
-        As many as were asked for.
-    left_out : tuple of Reason
-        All others.
-    tied : tuple of Reason
-        Those left out that weigh as much as the last one given.
-    sets : int
-        How many smallest sets there are.
-
-    Examples
-    --------
-    >>> Reasons(0, 0, (), (), (), 1).sets
-    1
-    """
+    """The reasons of one decision, most important first."""
 
     row: int
     label: Any
-    given: tuple[Reason, ...]
-    left_out: tuple[Reason, ...]
-    tied: tuple[Reason, ...]
-    sets: int
+    given: tuple[Reason, ...]  # as many as were asked for
+    left_out: tuple[Reason, ...]  # all others
+    tied: tuple[Reason, ...]  # those left out that weigh as much as the last one given
+    sets: int  # how many smallest sets there are
 
 
 def reasons(
@@ -186,23 +255,19 @@ def _of_one(
         for change in changes:
             first.setdefault(change.feature, change)
             counts[change.feature] = counts.get(change.feature, 0) + 1
-    found = [
-        _reason(change, counts[name] / len(sets), None if weight is None else weight[name], codes)
-        for name, change in first.items()
-    ]
+    found = []
+    for name, change in first.items():
+        direction = direction_of(change.before, change.after)
+        code = None if codes is None else codes.find(name, direction)
+        kind: Kind = "necessary" if counts[name] == len(sets) else "alternative"
+        share, effect = counts[name] / len(sets), None if weight is None else weight[name]
+        found.append(Reason(name, kind, effect, share, change.before, change.after, direction, code))
     names = order or [fact.name for fact in answer.facts]
     place = {name: number for number, name in enumerate(names)}
     found.sort(key=lambda reason: (*_weight(reason), place.get(reason.feature, len(place))))
     given, rest = tuple(found[:max_reasons]), tuple(found[max_reasons:])
     tied = tuple(reason for reason in rest if _weight(reason)[0] == _weight(given[-1])[0])
     return Reasons(answer.row, answer.label, given, rest, tied, len(sets))
-
-
-def _reason(change: Change, share: float, effect: float | None, codes: Codes | None) -> Reason:
-    direction = direction_of(change.before, change.after)
-    kind: Kind = "necessary" if share == 1 else "alternative"
-    code = None if codes is None else codes.find(change.feature, direction)
-    return Reason(change.feature, kind, effect, share, change.before, change.after, direction, code)
 
 
 def _weight(reason: Reason) -> tuple[float, bool]:

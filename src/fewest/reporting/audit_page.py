@@ -80,13 +80,7 @@ def summary_sentence(audit: Audit) -> str:
 
 
 def facts(row: dict[Any, Any]) -> str:
-    """Who a reference stands for, and what the model makes of it.
-
-    Examples
-    --------
-    >>> facts({"people": 312, "score": 0.0912, "accepted": True, "density_quantile": 0.4})
-    '312 people; score 0.091, accepted; as usual as or more usual than 40 % of the accepted cases'
-    """
+    """Who a reference stands for, and what the model makes of it."""
     parts = ["people not known" if row["people"] < 0 else f"{row['people']:,} people"]
     verdict = {True: ", accepted", False: ", refused"}.get(row["accepted"], "")
     parts.append("score not known" if np.isnan(row["score"]) else f"score {row['score']:.3f}{verdict}")

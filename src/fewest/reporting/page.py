@@ -108,6 +108,7 @@ def html(
 def _render(view: PopulationView, title: str, limits: PageLimits) -> str:
     style = render("style.css.j2").rstrip() + "\n" + STYLE
     about, origin = view.population.about, view.population.origin
+    least = "cheapest" if about.weighted else "smallest"
     return render(
         "report.html.j2",
         title=title,
@@ -129,7 +130,7 @@ def _render(view: PopulationView, title: str, limits: PageLimits) -> str:
         examples=[_example(view.case(row), why, limits) for row, why in view.survey.examples()],
         random_state=view.random_state,
         keeps_cases=origin.keeps_cases,
-        statuses=_statuses(view),
+        statuses=[(s.words, f"{view.tally.count(s):,}", MEANINGS[s].format(least=least)) for s in STATUSES],
         open_ends=_open_ends(view, limits),
         limits=[text.format(measure="cost" if about.weighted else "size") for text in NOT_SAID],
         settings=_settings(view, limits) if view.settings else [],
@@ -148,12 +149,6 @@ def _charts(view: PopulationView, limits: PageLimits) -> list[Markup]:
         bar_chart(replace(often, bars=bars)),
         scatter("Distance and margin", question, *view.axes, view.closeness_points(limits.points)),
     ]
-
-
-def _statuses(view: PopulationView) -> list[tuple[str, str, str]]:
-    """Every status in words, with how many cases ended in it and what it means."""
-    least = "cheapest" if view.population.about.weighted else "smallest"
-    return [(s.words, f"{view.tally.count(s):,}", MEANINGS[s].format(least=least)) for s in STATUSES]
 
 
 def _promises(view: PopulationView) -> list[str]:

@@ -5,9 +5,12 @@ No script, no font to fetch, nothing in colour alone; every text is escaped, and
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import re
+import unicodedata
+from collections.abc import Iterable, Mapping, Set
 from dataclasses import dataclass
 from html import escape
+from importlib import resources
 from typing import Any
 
 import numpy as np
@@ -17,11 +20,11 @@ import pandas as pd
 from fewest.errors import UsageError
 from fewest.models.trees import Tree
 from fewest.references import Leaves
-from fewest.reporting._tree_layout import Spot, clip, fit, lay_out, width
 from fewest.reporting.tree_paths import changed, decisive, one_row, path_of
 from fewest.results.explanation import Explanation
 from fewest.results.explanations import Explanations
 
+MOST_NODES = 31
 BOX_WIDTH, BOX_HEIGHT = 196, 38
 COLUMN, ROW = 262, 68
 LEFT, TOP, RIGHT = 16, 36, 144
@@ -30,34 +33,8 @@ ROOM = (BOX_WIDTH - 14) / TEXT
 BOLD_ROOM = (BOX_WIDTH - 4) / (1.1 * SMALL)  # bold letters are about a tenth wider
 UNDER = BOX_HEIGHT / 2 + 14
 LEGEND = 22
-
-STYLE = """
-.fewest-tree{background:#fff;font-family:system-ui,sans-serif}
-.fewest-tree text{font-size:13px;fill:#1b1b1b}
-.fewest-tree .small{font-size:11px;fill:#4a4a4a}
-.fewest-tree .here{font-size:11px;font-weight:700;fill:#1b1b1b}
-.fewest-tree .tag{font-weight:700}
-.fewest-tree .edge{fill:none;stroke:#a3a3a3;stroke-width:1.4}
-.fewest-tree .case{fill:none;stroke:#1b1b1b;stroke-width:4}
-.fewest-tree .turned{fill:none;stroke:#0b5fa5;stroke-width:4;stroke-dasharray:9 6}
-.fewest-tree .box{fill:#fff;stroke:#8a8a8a;stroke-width:1.2}
-.fewest-tree .on{stroke:#1b1b1b;stroke-width:2.6}
-.fewest-tree .positive{fill:#7a3412}
-.fewest-tree .said{fill:#fff}
-.fewest-tree .more{stroke-dasharray:2 3}
-@media (prefers-color-scheme:dark){
-.fewest-tree{background:#16181b}
-.fewest-tree text,.fewest-tree .here{fill:#ececec}
-.fewest-tree .small{fill:#bdbdbd}
-.fewest-tree .edge{stroke:#777}
-.fewest-tree .case{stroke:#f5f5f5}
-.fewest-tree .turned{stroke:#7cc0f5}
-.fewest-tree .box{fill:#16181b;stroke:#8a8a8a}
-.fewest-tree .on{stroke:#f5f5f5}
-.fewest-tree .positive{fill:#f0b48c}
-.fewest-tree .said{fill:#1b1b1b}
-}
-""".strip()
+NOT_XML = re.compile("[^\t\n\r\\x20-\\ud7ff\\ue000-\\ufffd\\U00010000-\\U0010ffff]")
+STYLE = resources.files("fewest.reporting").joinpath("templates", "tree.css").read_text("utf-8").strip()
 
 
 @dataclass(frozen=True)
@@ -124,7 +101,7 @@ def tree_svg(
     after = None if turned is None else one_row(tree, turned)
     if after is None and before is not None and answer is not None and answer.changes:
         after = changed(tree, before, answer)
-    return _render(_plan(tree, names, known, int(known[tree.leaves, 0].sum()), before, after, answer))
+    return _render(tree, names, known, int(known[tree.leaves, 0].sum()), before, after, answer)
 
 
 def explanation_tree_svg(explanations: Explanations, row: int) -> str:
@@ -165,23 +142,19 @@ def explanation_tree_svg(explanations: Explanations, row: int) -> str:
     counts = np.full((reach.tree.n_nodes, 2), -1, dtype=np.int64)
     counts[reach.leaf, 0] = references.support
     names = (answer.outcome, answer.positive)
-    return _render(_plan(reach.tree, names, counts, references.negatives, case, turned, answer))
+    return _render(reach.tree, names, counts, references.negatives, case, turned, answer)
 
 
-def _plan(
+def _render(
     tree: Tree, names: tuple[str, str], counts: npt.NDArray[np.int64], negatives: int, case: pd.DataFrame | None,
     turned: pd.DataFrame | None, answer: Explanation | None,
-) -> _Drawing:  # fmt: skip
+) -> str:  # fmt: skip
     path = path_of(tree, turned)
     here = decisive(tree, case, turned, path, answer)
-    return _Drawing(tree, (str(names[0]), str(names[1])), counts, negatives, path_of(tree, case), path, here)
-
-
-def _render(drawing: _Drawing) -> str:
-    spots = lay_out(drawing.tree, {*drawing.case, *drawing.turned})
-    deepest, last = max(spot.depth for spot in spots), max(spot.row for spot in spots)
-    across = LEFT + deepest * COLUMN + BOX_WIDTH + RIGHT
-    height = round(TOP + (last + 1) * ROW + LEGEND)
+    drawing = _Drawing(tree, (str(names[0]), str(names[1])), counts, negatives, path_of(tree, case), path, here)
+    spots = lay_out(tree, {*drawing.case, *drawing.turned})
+    across = LEFT + max(spot.depth for spot in spots) * COLUMN + BOX_WIDTH + RIGHT
+    height = round(TOP + (max(spot.row for spot in spots) + 1) * ROW + LEGEND)
     title = _escaped(_sentence(drawing))
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" class="fewest-tree" role="img" aria-label="{title}" '
@@ -318,8 +291,93 @@ def _legend(drawing: _Drawing, height: int) -> str:
 
 def _escaped(text: str) -> str:
     """Text for XML: markup escaped, and characters that no XML may hold replaced."""
-    return escape("".join(char if _allowed(ord(char)) else "\ufffd" for char in text))
+    return escape(NOT_XML.sub("\ufffd", text))
 
 
-def _allowed(code: int) -> bool:
-    return code in (0x9, 0xA, 0xD) or 0x20 <= code <= 0xD7FF or 0xE000 <= code <= 0xFFFD or code >= 0x10000
+@dataclass(frozen=True)
+class Spot:
+    """A drawn node: tests above it, its row from the top, nodes it stands for if collapsed, the node above it."""
+
+    node: int
+    depth: int
+    row: float
+    hidden: int
+    parent: int
+
+
+def lay_out(tree: Tree, keep: Set[int] = frozenset(), most: int = MOST_NODES) -> list[Spot]:
+    """Places of the nodes that are drawn, parents before children; whole paths in ``keep`` are never collapsed."""
+    opened = _opened(tree, keep, most)
+    sizes = subtree_sizes(tree)
+    spots: list[Spot] = []
+    next_row = 0
+
+    def place(node: int, depth: int, parent: int) -> float:
+        nonlocal next_row
+        here = len(spots)
+        spots.append(Spot(node, depth, 0.0, 0, parent))
+        if node in opened:
+            rows = [place(int(child), depth + 1, node) for child in (tree.left[node], tree.right[node])]
+            row, hidden = sum(rows) / 2, 0
+        else:
+            row, hidden = float(next_row), int(sizes[node]) if tree.feature[node] >= 0 else 0
+            next_row += 1
+        spots[here] = Spot(node, depth, row, hidden, parent)
+        return row
+
+    place(0, 0, -1)
+    return spots
+
+
+def _opened(tree: Tree, keep: Set[int], most: int) -> set[int]:
+    """Tests drawn with both their sides: those on the paths, then level by level while there is room."""
+    opened = {node for node in keep if tree.feature[node] >= 0}
+    room = most - 1 - 2 * len(opened)
+    level = [0]
+    while level:
+        for node in level:
+            if node not in opened and tree.feature[node] >= 0 and room >= 2:
+                opened.add(node)
+                room -= 2
+        level = [int(child) for node in level if node in opened for child in (tree.left[node], tree.right[node])]
+    return opened
+
+
+def subtree_sizes(tree: Tree) -> npt.NDArray[np.int64]:
+    """Nodes in the subtree of each node, itself included (nodes,)."""
+    sizes = np.ones(tree.n_nodes, dtype=np.int64)
+    for node in reversed(range(tree.n_nodes)):
+        if tree.feature[node] >= 0:
+            sizes[node] += sizes[tree.left[node]] + sizes[tree.right[node]]
+    return sizes
+
+
+def width(text: str) -> float:
+    """Width of a text in ems, rather too much than too little: no font is at hand to measure with."""
+    return sum(_em(char) for char in text)
+
+
+def _em(char: str) -> float:
+    if unicodedata.combining(char):
+        return 0.0
+    if unicodedata.east_asian_width(char) in ("W", "F") or char in "MW@%\u2026":
+        return 1.0
+    if char in "iljtfrI.,:;'!|()[] ":
+        return 0.4
+    return 0.74 if char.isupper() or char in "mw<>=+" else 0.6
+
+
+def clip(text: str, room: float) -> str:
+    """The text, or as much of its beginning as fits into this many ems."""
+    if width(text) <= room:
+        return text
+    end = len(text)
+    while end and width(text[:end]) + width("\u2026") > room:
+        end -= 1
+    return text[:end] + "\u2026"
+
+
+def fit(head: str, tail: str, room: float) -> str:
+    """Two parts side by side; the first is shortened before the second, which says what is asked of it."""
+    tail = clip(tail, room - min(width(head), room / 2))
+    return clip(head, room - width(tail)) + tail

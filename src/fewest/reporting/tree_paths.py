@@ -10,9 +10,9 @@ import pandas as pd
 
 from fewest.errors import UsageError
 from fewest.models.trees import Tree
-from fewest.models.trees.tree import decode_feature
 from fewest.results.explanation import Explanation
 from fewest.tables.schema import Feature
+from fewest.tables.values import written
 from fewest.tables.wording import cell
 
 
@@ -28,12 +28,7 @@ def changed(tree: Tree, case: pd.DataFrame, answer: Explanation) -> pd.DataFrame
     """The case with an answer's changes written in."""
     values = dict(case.iloc[0])
     for change in answer.changes:
-        feature = tree.schema.features[tree.schema.index(change.feature)]
-        if feature.kind == "indicators":
-            code = float(feature.levels.index(change.after))
-            values.update({name: cells[0] for name, cells in decode_feature(feature, np.array([code])).items()})
-        else:
-            values.update(change.after if isinstance(change.after, dict) else {feature.columns[0]: change.after})
+        values.update(written(tree.schema, change.feature, change.after))
     return one_row(tree, values)
 
 
@@ -41,17 +36,12 @@ def path_of(tree: Tree, case: pd.DataFrame | None) -> tuple[int, ...]:
     """Nodes a case passes, root and leaf included."""
     if case is None:
         return ()
-    leaf = int(tree.apply(tree.encode(case))[0])
-    parent = _parents(tree)
-    path = [leaf]
+    inner = np.flatnonzero(tree.feature >= 0).tolist()
+    parent = {int(child): node for node in inner for child in (tree.left[node], tree.right[node])}
+    path = [int(tree.apply(tree.encode(case))[0])]
     while path[-1] != 0:
         path.append(parent[path[-1]])
     return tuple(reversed(path))
-
-
-def _parents(tree: Tree) -> dict[int, int]:
-    inner = np.flatnonzero(tree.feature >= 0).tolist()
-    return {int(child): node for node in inner for child in (tree.left[node], tree.right[node])}
 
 
 def decisive(

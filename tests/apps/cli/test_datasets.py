@@ -5,14 +5,14 @@ from pathlib import Path
 
 import pytest
 
-from fewest.apps.cli import _datasets
+from fewest.apps.cli import _command_groups
 from fewest.errors import DataError
 
 SHARED = Path(__file__).parents[4] / "shared" / "data"
 
 
 def ask(*arguments: str) -> object:
-    return _datasets.app(args=["list", *arguments], prog_name="fewest datasets", standalone_mode=False)
+    return _command_groups.datasets(args=["list", *arguments], prog_name="fewest datasets", standalone_mode=False)
 
 
 def test_each_dataset_has_its_sizes_its_terms_and_where_to_get_it(
@@ -57,7 +57,9 @@ def test_the_same_is_said_in_json(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_the_options_are_declared_without_loading_anything_heavy() -> None:
-    script = "import sys, fewest.apps.cli._datasets as _; print([m for m in ('pandas', 'numba') if m in sys.modules])"
+    script = (
+        "import sys, fewest.apps.cli._command_groups as _; print([m for m in ('pandas', 'numba') if m in sys.modules])"
+    )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     assert "numba" not in done.stdout
     assert "sklearn" not in done.stdout

@@ -10,7 +10,7 @@ import pytest
 import fewest as fw
 from fewest.apps.cli._explain import read_weights
 from fewest.apps.cli._files import write_result
-from fewest.apps.cli._text import clean, in_options, progress, status_word
+from fewest.apps.cli._text import clean, in_options, progress
 from fewest.results.explanations import FRAME_COLUMNS
 from fewest.runs.views import defused
 from fewest.tables import files
@@ -111,7 +111,8 @@ def test_a_remedy_is_given_in_the_options_of_the_command_line() -> None:
 
 def test_a_status_is_printed_in_plain_words() -> None:
     words = ("EXPLAINED", "ALREADY_NEGATIVE", "UNREACHABLE", "BUDGET", "NOT_CREDIBLE")
-    assert list(map(status_word, words)) == ["explained", "accepted", "not possible", "stopped early", "not credible"]
+    shown = [fw.Status(word).words for word in words]
+    assert shown == ["explained", "accepted", "not possible", "stopped early", "not credible"]
 
 
 def test_the_last_equals_sign_divides_a_weight() -> None:

@@ -14,7 +14,7 @@ from payloads import escapes
 from typer.testing import CliRunner
 
 import fewest as fw
-from fewest.apps.cli._report import report
+from fewest.apps.cli._outlets import report
 from fewest.errors import DataError, UsageError
 from fewest.runs import explain_files
 
@@ -82,7 +82,7 @@ def test_places_and_folders_that_cannot_be_are_named(run: Path, tmp_path: Path) 
 
 def test_help_needs_no_heavy_library() -> None:
     code = (
-        "import sys; import fewest.apps.cli._report; "
+        "import sys; import fewest.apps.cli._outlets; "
         "print([name for name in ('numba', 'sklearn', 'jinja2', 'pyarrow.parquet') if name in sys.modules])"
     )
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "[]\n"

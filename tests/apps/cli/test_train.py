@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from fewest.apps.cli import main
-from fewest.apps.cli._train_table import read_labels
+from fewest.apps.cli._train_work import read_labels
 from fewest.errors import DataError, UsageError
 from fewest.models.trees.file import load_tree
 
@@ -152,10 +152,10 @@ def test_help_is_printed(arguments: list[str], capsys: pytest.CaptureFixture[str
 
 
 def test_labels_are_read_by_what_they_mean() -> None:
-    assert read_labels(pd.Series([0, 1, 1]), None).y.tolist() == [0, 1, 1]
-    assert read_labels(pd.Series([0, 1, 1]), "0.0").names == ("1", "0")
-    assert read_labels(pd.Series(["a", "b", "c"]), "b").names == ("not b", "b")
-    assert read_labels(pd.Series([True, False]), None).names == ("False", "True")
+    assert read_labels(pd.Series([0, 1, 1]), None)[0].tolist() == [0, 1, 1]
+    assert read_labels(pd.Series([0, 1, 1]), "0.0")[1] == ("1", "0")
+    assert read_labels(pd.Series(["a", "b", "c"]), "b")[1] == ("not b", "b")
+    assert read_labels(pd.Series([True, False]), None)[1] == ("False", "True")
     with pytest.raises(DataError, match="--positive"):
         read_labels(pd.Series(["a", "b", "c"], name="y"), None)
     with pytest.raises(UsageError, match="its classes are 0, 1"):

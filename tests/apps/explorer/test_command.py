@@ -19,7 +19,7 @@ from explorer_runs import Subject
 from explorer_serving import get, started
 from typer.testing import CliRunner
 
-from fewest.apps.cli._explore import explore
+from fewest.apps.cli._outlets import explore
 from fewest.apps.explorer import Binding
 from fewest.apps.explorer._server import is_loopback, listen
 from fewest.errors import DataError, UsageError
@@ -44,7 +44,7 @@ def test_it_prints_an_address_that_lets_in_once_and_stops_politely(subject: Subj
 
 
 def test_the_help_is_quick_to_load() -> None:
-    code = "import sys, fewest.apps.cli._explore; print([m for m in ('uvicorn', 'starlette') if m in sys.modules])"
+    code = "import sys, fewest.apps.cli._outlets; print([m for m in ('uvicorn', 'starlette') if m in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
     shown = CliRunner().invoke(app(), ["--help"], terminal_width=200)
@@ -100,7 +100,7 @@ import importlib.util
 from pathlib import Path
 find = importlib.util.find_spec
 importlib.util.find_spec = lambda name, *rest: None if name == "starlette" else find(name, *rest)
-from fewest.apps.cli._explore import explore
+from fewest.apps.cli._outlets import explore
 explore(Path({str(subject.run)!r}))
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)

@@ -257,7 +257,7 @@ def test_a_page_that_breaks_tells_nothing_of_the_inside(
     def broken(_: Any) -> None:
         raise ZeroDivisionError("the secret")
 
-    monkeypatch.setattr(_app._population, "start", broken)
+    monkeypatch.setattr(_app, "_start", broken)
     answer = ask(subject.run).get("/")
     assert answer.status == 500
     assert isinstance(answer.error, ZeroDivisionError)

@@ -19,8 +19,8 @@ from explorer_runs import doctor
 
 from fewest.apps.explorer import Live, _live
 from fewest.apps.explorer._forms import fields, read_form
-from fewest.apps.explorer._history import add, changes, edited, find, versions
-from fewest.apps.explorer._pages_of_run import Explored, Site
+from fewest.apps.explorer._pages_of_run import Explored
+from fewest.apps.explorer._references import add, changes_between, edited, find, versions
 from fewest.errors import DataError, UsageError
 from fewest.references.file import read_saved
 from fewest.runs import Run
@@ -106,7 +106,7 @@ def test_going_back_makes_the_old_values_the_newest_version(ask: Ask, own_run: P
     browser.post("/references/save", form(**{AMOUNT: "5000"}))
     browser.post("/references/restore", {"version": "1"})
     assert [version.number for version in versions(own_run)] == [1, 2, 3]
-    assert changes(find(own_run, 1).saved, find(own_run, None).saved) == []
+    assert changes_between(find(own_run, 1).saved, find(own_run, None).saved) == []
 
 
 def test_a_preview_without_the_model_says_what_is_missing(ask: Ask, own_run: Path) -> None:
@@ -164,7 +164,7 @@ def test_a_preview_of_a_run_with_a_floor_compares_like_with_like(
     manifest = json.loads((own_run / "manifest.json").read_text())
     manifest["settings"]["credibility"] = {"name": "mixture", "floor": -3.0, "quantile": 0.05, "sha256": ""}
     (own_run / "manifest.json").write_text(json.dumps(manifest))
-    explored = Explored(Run.open(own_run), Site("a run"), live=live_of(own_run))
+    explored = Explored(Run.open(own_run), live=live_of(own_run))
     same = explored.effect(read_saved(own_run / "references.json"))
     assert (same.changed, same.lost, same.gained, same.unknown) == ((), (), (), ())
     assert "Without the run's floor on both sides: of " in str(same)

@@ -11,7 +11,7 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from fewest.apps.cli._serve import serve
+from fewest.apps.cli._outlets import serve
 from fewest.errors import FewestError
 
 app = typer.Typer()
@@ -59,7 +59,7 @@ def test_a_model_file_is_not_taken_for_an_explainer_and_refused_with_the_way_to_
 
 def test_declaring_the_command_imports_neither_the_searches_nor_the_server() -> None:
     script = (
-        "import sys, fewest.apps.cli._serve; "
+        "import sys, fewest.apps.cli._outlets; "
         "print([m for m in ('fastapi', 'uvicorn', 'sklearn', 'numba', 'pydantic') if m in sys.modules])"
     )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)

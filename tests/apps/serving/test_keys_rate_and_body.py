@@ -14,7 +14,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fewest.apps.serving.access import Buckets, read_keys
+pytest.importorskip("prometheus_client", reason='the service needs pip install "fewest[serve]"')
+
+from fewest.apps.serving.door import Buckets, read_keys
 from fewest.apps.serving.refusals import RefusedError, check_headers, read_body
 from fewest.apps.serving.settings import ServiceSettings
 from fewest.errors import UsageError

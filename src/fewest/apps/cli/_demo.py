@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -14,7 +15,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from fewest import references
-from fewest.apps.cli._report import save
+from fewest.apps.cli._files import check_folder, save
 from fewest.apps.cli._text import progress
 from fewest.datasets import Dataset, load
 from fewest.decision import Decision
@@ -55,8 +56,7 @@ def run(folder: Path, model: str, as_json: bool) -> int:
 
 def clear(folder: Path) -> None:
     """Make room for a new demo; what is not one of its own is left alone."""
-    if folder.exists() and not folder.is_dir():
-        raise UsageError(f"--out {folder} is a file", do="name a folder")
+    check_folder(folder)
     begun = next((folder / name for name in (MANIFEST, JOURNAL) if (folder / name).is_file()), None)
     if begun is None:
         return
@@ -81,7 +81,8 @@ def explain_german(model: str, folder: Path) -> Run:
     """Explain all 1,000 cases with a model trained on four fifths of them, into a run folder."""
     german, fitted, X_train, y_train = train_german(model)
     decision = Decision(fitted, positive="bad")
-    explainer = Explainer(decision, references.single(decision, X_train, y_train, schema=protecting(german)))
+    schema = protecting(german.schema, german.protected)
+    explainer = Explainer(decision, references.single(decision, X_train, y_train, schema=schema))
     with TemporaryDirectory() as beside, progress("explaining") as advance:
         data = Path(beside) / DATA
         german.X.to_csv(data, index=False)
@@ -106,10 +107,9 @@ def _saved(model: Any, path: Path) -> Path | None:
     return path
 
 
-def protecting(data: Dataset) -> Schema:
-    """The schema of a dataset with its protected features marked."""
-    schema = data.schema
-    for name in data.protected:
+def protecting(schema: Schema, names: Iterable[str]) -> Schema:
+    """A schema with further features marked as protected."""
+    for name in names:
         schema = schema.with_(name, protected=True)
     return schema
 
@@ -145,6 +145,9 @@ def train_german(model: str) -> tuple[Dataset, Any, pd.DataFrame, npt.NDArray[np
 def pipeline(data: Dataset, model: str) -> Any:
     """One-hot text columns, standardised numbers, and the model asked for."""
     from sklearn.compose import ColumnTransformer
+    from sklearn.ensemble import GradientBoostingClassifier
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.neural_network import MLPClassifier
     from sklearn.pipeline import Pipeline
     from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
@@ -156,18 +159,9 @@ def pipeline(data: Dataset, model: str) -> Any:
             ("numbers", StandardScaler(), numbers),
         ]
     )
-    return Pipeline([("encode", encode), ("decide", _classifier(model))])
-
-
-def _classifier(model: str) -> Any:
-    if model == "boosted":
-        from sklearn.ensemble import GradientBoostingClassifier
-
-        return GradientBoostingClassifier(n_estimators=100, max_depth=3, random_state=0)
-    if model == "mlp":
-        from sklearn.neural_network import MLPClassifier
-
-        return MLPClassifier((32,), alpha=1.0, max_iter=2000, random_state=0)
-    from sklearn.linear_model import LogisticRegression
-
-    return LogisticRegression(C=0.1, max_iter=1000)
+    classifiers = {
+        "logistic": LogisticRegression(C=0.1, max_iter=1000),
+        "boosted": GradientBoostingClassifier(n_estimators=100, max_depth=3, random_state=0),
+        "mlp": MLPClassifier((32,), alpha=1.0, max_iter=2000, random_state=0),
+    }
+    return Pipeline([("encode", encode), ("decide", classifiers[model])])

@@ -33,7 +33,16 @@ class Check:
 
 def run(as_json: bool) -> int:
     """Print what was found; 1 if something that is needed does not work."""
-    checks = [*_libraries(), _python(), _cache(), _threads(), _data(), self_test()]
+    python = f"{platform.python_version()} on {platform.system()}"
+    usable = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    checks = [
+        *_libraries(),
+        Check("python", sys.version_info >= (3, 11), python),
+        _cache(),
+        Check("threads", True, f"{usable} of {os.cpu_count()} cores", needed=False),
+        _data(),
+        self_test(),
+    ]
     fine = all(check.ok for check in checks if check.needed)
     if as_json:
         print(json.dumps({"ok": fine, "checks": [asdict(check) for check in checks]}, indent=1))
@@ -46,21 +55,12 @@ def run(as_json: bool) -> int:
     return 0 if fine else 1
 
 
-def _python() -> Check:
-    return Check("python", sys.version_info >= (3, 11), f"{platform.python_version()} on {platform.system()}")
-
-
 def _libraries() -> list[Check]:
-    checks = []
-    for name in ("fewest", *CORE, *OPTIONAL):
-        needed = name not in OPTIONAL
-        version = _version(name)
-        checks.append(Check(name, version is not None, version or "not installed", needed))
-    return checks
-
-
-def _version(name: str) -> str | None:
-    return next(iter(versions(ALIASES.get(name, (name,))).values()), None)
+    found = {name: versions(ALIASES.get(name, (name,))) for name in ("fewest", *CORE, *OPTIONAL)}
+    return [
+        Check(name, bool(known), next(iter(known.values()), "not installed"), name not in OPTIONAL)
+        for name, known in found.items()
+    ]
 
 
 def _cache() -> Check:
@@ -68,21 +68,14 @@ def _cache() -> Check:
     places = [Path(__file__).parents[2] / "engine" / "search" / "__pycache__", Path.home() / ".cache" / "numba"]
     if os.environ.get("NUMBA_CACHE_DIR"):
         places = [Path(os.environ["NUMBA_CACHE_DIR"])]
-    for place in places:
-        if _writable(place):
-            return Check("compiled kernels", True, f"kept in {place}", needed=False)
-    return Check("compiled kernels", False, "no folder is writable: set NUMBA_CACHE_DIR", needed=False)
+    kept = next((f"kept in {place}" for place in places if _writable(place)), "")
+    return Check("compiled kernels", bool(kept), kept or "no folder is writable: set NUMBA_CACHE_DIR", needed=False)
 
 
 def _writable(place: Path) -> bool:
     while not place.exists() and place != place.parent:
         place = place.parent
     return place.is_dir() and os.access(place, os.W_OK)
-
-
-def _threads() -> Check:
-    usable = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    return Check("threads", True, f"{usable} of {os.cpu_count()} cores", needed=False)
 
 
 def _data() -> Check:

@@ -1,34 +1,52 @@
-"""``fewest explain``: a table, a model and its training table in, or the demo; verified answers out."""
+"""``fewest explain``: a table, a model and its training table in, or the demo; verified answers out.
+
+``fewest verify`` holds a run folder against its data and its model.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import json
+import signal
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
+from types import FrameType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 
-from fewest.apps.cli._files import check_result_path, read_table, write_result
-from fewest.apps.cli._run import is_run_folder, source_of_references
-from fewest.apps.cli._run import run as run_folder
-from fewest.apps.cli._sources import Source, class_of, from_demo, from_files, is_saved, other_class_first
+from fewest.apps.cli import _sources as sources
+from fewest.apps.cli._demo import protecting
+from fewest.apps.cli._files import RESULTS, check_place, read_table, write_result
+from fewest.apps.cli._sources import Source, class_of, decision_of
 from fewest.apps.cli._text import clean, progress
 from fewest.constraints import AtMost, Constraint, Constraints, Immutable
-from fewest.errors import TimeLimitError, UndefinedError, UsageError, check_word
+from fewest.errors import ModelError, TimeLimitError, UndefinedError, UsageError, VerificationError, check_word
 from fewest.explainer import Explainer
 from fewest.persistence import load
+from fewest.persistence.models import load_model
 from fewest.references import References, build, supplied
 from fewest.references.build import KINDS
 from fewest.results.explanation import STATUSES, Status
 from fewest.results.explanations import Explanations
+from fewest.runs import Run, explain_files, verify
+from fewest.runs.run import MANIFEST
+from fewest.runs.runner import PART_ROWS
+from fewest.runs.verification import Report
 from fewest.tables.schema import Schema
 
 if TYPE_CHECKING:
-    from fewest.apps.cli._main import ExplainRequest
+    from fewest.apps.cli._main import ExplainRequest, VerifyRequest
 
 SENTENCES = 5
+# Endings of files that people ask for; any other dot may be part of a folder's name.
+FILES = frozenset(
+    (*RESULTS, ".arrow", ".feather", ".fewest", ".gz", ".htm", ".jsonl", ".md", ".parquet", ".pdf", ".pq", ".tsv",
+     ".txt", ".xls", ".xlsx", ".zip")
+)  # fmt: skip
 WAYS = (
     "fewest explain DATA --model FILE --train FILE --target COL; "
     "or --references FILE (from `fewest references build`) in place of --train; "
@@ -41,9 +59,9 @@ def run(request: ExplainRequest) -> int:
     if is_run_folder(request.out):
         return _run_folder(request)
     _check_one_table(request)
-    check_result_path(request.out)
-    weights = read_weights(request.weight or ())
-    explainer, cases = _asked(request, weights)
+    if request.out is not None:
+        check_place(request.out, RESULTS, "the kind of file is not known")
+    explainer, cases = _asked(request)
     if cases is None and request.table is not None:
         cases = read_table(request.table, text=_text_columns(explainer.schema))
     with progress("explaining") as advance:
@@ -54,34 +72,85 @@ def run(request: ExplainRequest) -> int:
         of = request.demo if request.table is None else request.table.name
         write_result(out, request.out, f"Which facts decided? {of}", f"predicted {out[0].positive}")
     print(out.to_json() if request.as_json else clean(as_text(out)))
-    return _ending(request, out)
+    stopped = out.counts()[Status.BUDGET.value]
+    if request.time_limit is not None and stopped and out.seconds >= request.time_limit:
+        raise TimeLimitError(
+            f"the time limit of {request.time_limit:g} s was reached: {stopped:,} of {len(out):,} cases stopped early",
+            do="allow more time; what was found is in the results",
+        )
+    return _ending(request, out.counts(), "results")
+
+
+def is_run_folder(path: Path | None) -> bool:
+    """Whether a place for results is a folder: it is one already, or its name does not end like that of a file."""
+    return path is not None and (path.is_dir() or not (path.is_file() or path.suffix.lower() in FILES))
 
 
 def _run_folder(request: ExplainRequest) -> int:
-    """Explain tables on disk into a folder."""
-    weights = read_weights(request.weight or ())
+    """Explain tables on disk into a folder that can be resumed after any end."""
     if request.demo is not None:
         raise UsageError("--demo has no table on disk", do="let --out end in .json, .csv or .html")
-    explainer, _ = _asked(request, weights)
+    explainer, _ = _asked(request)
     assert request.out is not None
-    return run_folder(
-        explainer, tuple(request.data or ()), request.out, model_file=request.model, alternatives=request.alternatives,
-        n_jobs=request.jobs, chunk_rows=request.chunk_rows, part_rows=request.part_rows,
-        keep_cases=not request.no_cases, time_limit=request.time_limit, as_json=request.as_json, strict=request.strict,
-    )  # fmt: skip
+    with _stoppable(), progress("explaining") as advance:
+        done = explain_files(
+            explainer, tuple(request.data or ()), request.out, model_file=request.model,
+            alternatives=request.alternatives, n_jobs=request.jobs, chunk_rows=request.chunk_rows,
+            part_rows=request.part_rows or PART_ROWS, keep_cases=not request.no_cases, time_limit=request.time_limit,
+            progress=advance,
+        )  # fmt: skip
+    if request.as_json:
+        figures = {name: done.manifest[name] for name in ("rows", "counts", "sev", "features")}
+        print(json.dumps({"run": str(request.out), **figures, "parts": len(done.manifest["parts"])}, indent=1))
+    else:
+        print(clean(run_as_text(done)))
+    return _ending(request, done.counts, "run folder")
+
+
+def _ending(request: ExplainRequest, counts: Mapping[str, int], where: str) -> int:
+    """0, or an error that says what is incomplete: it comes after the results."""
+    stopped, impossible = (counts.get(status.value, 0) for status in (Status.BUDGET, Status.UNREACHABLE))
+    if request.strict and (stopped or impossible):
+        raise UndefinedError(
+            f"{impossible:,} cases have no answer with this reference and {stopped:,} were stopped early",
+            do=f"look at their status in the {where}, or leave out --strict",
+        )
+    return 0
+
+
+@contextmanager
+def _stoppable() -> Iterator[None]:
+    """Let a polite request to stop end the run like Ctrl-C: in order, with what was done kept."""
+
+    def stop(_number: int, _frame: FrameType | None) -> None:
+        raise KeyboardInterrupt
+
+    try:
+        before = signal.signal(signal.SIGTERM, stop)
+    except ValueError:  # not the main thread
+        yield
+        return
+    try:
+        yield
+    except KeyboardInterrupt:
+        print("fewest: what was done is kept; run the same command again to go on", file=sys.stderr)
+        raise
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 def _check_one_table(request: ExplainRequest) -> None:
     """Refuse what only a run folder can take."""
-    several = len(request.data or ()) > 1 or (request.table is not None and request.table.is_dir())
-    only: dict[str, object] = {
-        "--jobs": request.jobs, "--chunk-rows": request.chunk_rows, "--part-rows": request.part_rows,
-        "--no-cases": request.no_cases or None,
-    }  # fmt: skip
-    given = ["several tables" if several else None, *(name for name, value in only.items() if value is not None)]
-    first = next((name for name in given if name is not None), None)
-    if first is not None:
-        raise UsageError(f"{first}: this takes a folder for the results", do="pass --out FOLDER")
+    given = {
+        "several tables": len(request.data or ()) > 1 or (request.table is not None and request.table.is_dir()),
+        "--jobs": request.jobs is not None,
+        "--chunk-rows": request.chunk_rows is not None,
+        "--part-rows": request.part_rows is not None,
+        "--no-cases": request.no_cases,
+    }
+    for name, is_given in given.items():
+        if is_given:
+            raise UsageError(f"{name}: this takes a folder for the results", do="pass --out FOLDER")
 
 
 def read_weights(pairs: Sequence[str]) -> dict[str, float]:
@@ -98,12 +167,22 @@ def read_weights(pairs: Sequence[str]) -> dict[str, float]:
     return weights
 
 
-def _asked(request: ExplainRequest, weights: dict[str, float]) -> tuple[Explainer, pd.DataFrame | None]:
+def _asked(request: ExplainRequest) -> tuple[Explainer, pd.DataFrame | None]:
     """The explainer that was asked for, and the cases where they come with it."""
-    if request.demo is None and request.data and request.train is None and is_saved(request.model):
+    weights = read_weights(request.weight or ())
+    is_saved = request.model is not None and request.model.suffix.lower() == ".fewest"
+    if request.demo is None and request.data and request.train is None and is_saved:
         return _changed(request, saved_explainer(request), weights), None
     source = _source(request)
-    return _explainer(request, source, weights), source.cases
+    source = replace(source, schema=protecting(source.schema, request.protected or ()))
+    explainer = Explainer(
+        source.decision,
+        _references(request, source),
+        constraints=Constraints(*_constraints(request)),
+        weights=weights,
+        direction="plus" if request.plus else "minus",
+    )
+    return explainer, source.cases
 
 
 def saved_explainer(request: ExplainRequest) -> Explainer:
@@ -133,7 +212,7 @@ def _changed(request: ExplainRequest, explainer: Explainer, weights: dict[str, f
     if file is not None:
         source = Source(file.name, explainer.decision, references.frame, None, explainer.schema)
         references = _supplied(file, source)
-    schema = _protecting(request, references.schema)
+    schema = protecting(references.schema, request.protected or ())
     if schema != references.schema:
         references = replace(references, schema=schema)
     return explainer.with_(
@@ -151,36 +230,19 @@ def _source(request: ExplainRequest) -> Source:
         extra = [name for name, value in files.items() if value is not None]
         if extra:
             raise UsageError(f"--demo brings its own table and model, but {extra[0]} is given", do=f"drop {extra[0]}")
-        return from_demo(request.demo, positive=request.positive, threshold=request.threshold)
+        return sources.from_demo(request.demo, positive=request.positive, threshold=request.threshold)
     file = _references_file(request)
     if request.table is None or request.model is None or (request.train is None and file is None):
         lacking = next(name for name, value in files.items() if value is None)
         raise UsageError(f"{lacking} is missing", do=WAYS)
     if request.train is None:
         assert file is not None
-        return source_of_references(request.model, file, request.positive, request.threshold, request.allow_pickle)
+        return sources.from_references(request.model, file, request.positive, request.threshold, request.allow_pickle)
     if request.target is None and file is None:
         raise UsageError("without a file of references the training labels are needed", do="pass --target COL")
-    return from_files(
+    return sources.from_files(
         request.model, request.train, request.target, request.positive, request.threshold, request.allow_pickle
     )
-
-
-def _explainer(request: ExplainRequest, source: Source, weights: dict[str, float]) -> Explainer:
-    source = replace(source, schema=_protecting(request, source.schema))
-    return Explainer(
-        source.decision,
-        _references(request, source),
-        constraints=Constraints(*_constraints(request)),
-        weights=weights,
-        direction="plus" if request.plus else "minus",
-    )
-
-
-def _protecting(request: ExplainRequest, schema: Schema) -> Schema:
-    for name in request.protected or ():
-        schema = schema.with_(name, protected=True)
-    return schema
 
 
 def _constraints(request: ExplainRequest) -> list[Constraint]:
@@ -210,7 +272,7 @@ def _references_file(request: ExplainRequest) -> Path | None:
 
 
 def _references(request: ExplainRequest, source: Source) -> References:
-    with other_class_first(source):
+    with sources.other_class_first(source):
         file = _references_file(request)
         if file is not None:
             return _supplied(file, source)
@@ -237,18 +299,45 @@ def as_text(out: Explanations) -> str:
     return "\n".join(lines)
 
 
-def _ending(request: ExplainRequest, out: Explanations) -> int:
-    """0, or an error that says what is incomplete: it comes after the results."""
-    counts = out.counts()
-    stopped, impossible = counts[Status.BUDGET.value], counts[Status.UNREACHABLE.value]
-    if request.time_limit is not None and stopped and out.seconds >= request.time_limit:
-        raise TimeLimitError(
-            f"the time limit of {request.time_limit:g} s was reached: {stopped:,} of {len(out):,} cases stopped early",
-            do="allow more time; what was found is in the results",
-        )
-    if request.strict and (stopped or impossible):
-        raise UndefinedError(
-            f"{impossible:,} cases have no answer with this reference and {stopped:,} were stopped early",
-            do="look at their status in the results, or leave out --strict",
+def run_as_text(done: Run) -> str:
+    """Counts, sizes and the features that changed most."""
+    tally = done.tally
+    lines = [f"{'cases':<18}{done.rows:>14,}"]
+    lines += [f"{Status(name).words:<18}{count:>14,}" for name, count in done.counts.items() if count]
+    if tally.explained:
+        lines += [f"{'mean SEV':<18}{tally.mean_sev:>14.4g}", f"{'largest SEV':<18}{tally.largest:>14,}"]
+        lines += ["", "Features changed most often:"]
+        title = {feature.name: feature.title for feature in done.schema.features}
+        top = list(tally.features.items())[:5]
+        lines += [f"  {title.get(name, name)}: {count / tally.explained:.0%}" for name, count in top]
+    lines += ["", f"Written: {done.path}. Check it with `fewest verify {done.path} --data ... --model ...`."]
+    return "\n".join(lines)
+
+
+def run_verify(request: VerifyRequest) -> int:
+    """Verify, print what was found, and end with 6 if something is wrong."""
+    folder = request.run
+    fitted = load_model(request.model, request.allow_pickle)
+    try:
+        settings = dict(Run.open(folder).manifest["settings"])
+        decision = decision_of(fitted, settings)
+    except (UsageError, ModelError):
+        raise
+    except (KeyError, TypeError, ValueError) as error:
+        if not (folder / MANIFEST).is_file():
+            raise
+        report = Report(problems=[f"{MANIFEST} cannot be read: {str(error).splitlines()[0]}"])
+    else:
+        report = verify(
+            folder, request.data, decision, model_file=request.model, cheap=request.cheap, sample=request.sample,
+            random_state=request.random_state,
+        )  # fmt: skip
+    print(json.dumps(report.to_dict(), indent=1) if request.as_json else clean(str(report)))
+    if not report.ok:
+        count = len(report.problems) + report.more
+        raise VerificationError(
+            f"{folder} does not hold: {count:,} thing{'s are' if count != 1 else ' is'} wrong",
+            do="check that --data and --model are those of the run (--json lists what is wrong); else do not use it, "
+            "and explain again, into another folder",
         )
     return 0

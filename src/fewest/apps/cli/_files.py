@@ -43,14 +43,27 @@ def _refuse_twins(path: Path) -> None:
         raise DataError(f'{path.name} has the column "{twins.iloc[0]}" more than once', do="keep one of them")
 
 
-def check_result_path(path: Path | None) -> None:
-    """Refuse a result file of unknown kind before any work is done."""
-    if path is None:
-        return
-    if path.suffix.lower() not in RESULTS:
-        raise UsageError(f"--out {path.name}: the kind of file is not known", do="let it end in .json, .csv or .html")
+def check_place(path: Path, endings: Sequence[str], wrong: str, option: str = "--out") -> None:
+    """Refuse a file of another kind, or in no folder, before any work is done."""
+    if path.suffix.lower() not in endings:
+        known = " or ".join(", ".join(endings).rsplit(", ", 1))
+        raise UsageError(f"{option} {path.name}: {wrong}", do=f"let it end in {known}")
     if path.is_dir() or not path.absolute().parent.is_dir():
-        raise UsageError(f"--out {path}: a file cannot be written here", do="name a file in a folder that exists")
+        raise UsageError(f"{option} {path}: a file cannot be written here", do="name a file in a folder that exists")
+
+
+def check_folder(out: Path | None) -> None:
+    """Refuse a file where a folder is wanted."""
+    if out is not None and out.exists() and not out.is_dir():
+        raise UsageError(f"--out {out} is a file", do="name a folder")
+
+
+def save(path: Path, page: str) -> None:
+    """Write a page, or say why it cannot be written."""
+    try:
+        write_text(path, page)
+    except OSError as error:
+        raise UsageError(f"{path} cannot be written: {error.strerror or error}", do="choose another place") from error
 
 
 def write_result(explanations: Explanations, path: Path, title: str, verb: str) -> None:

@@ -14,24 +14,10 @@ from typing import Annotated, Any
 import typer
 
 from fewest.apps import confined
-from fewest.apps.cli import _datasets, _paper, _references, _train
-from fewest.apps.cli._explore import explore
-from fewest.apps.cli._letter import letter
-from fewest.apps.cli._options import (
-    MODEL,
-    OLD_NAMES,
-    RUN,
-    AllowPickle,
-    Centre,
-    Json,
-    Positive,
-    RandomState,
-    Threshold,
-    command,
-    show_help,
-)
-from fewest.apps.cli._report import report
-from fewest.apps.cli._serve import serve
+from fewest.apps.cli import _command_groups as groups
+from fewest.apps.cli import _options as options
+from fewest.apps.cli._options import AllowPickle, Json, Positive, RandomState, Threshold, command
+from fewest.apps.cli._outlets import explore, letter, report, serve
 from fewest.errors import FewestError, ModelError
 
 INTERRUPTED = 130
@@ -40,6 +26,7 @@ IN_PROCESS = "--in-process"
 # Commands that open files which somebody else may have made; `serve` has workers of its own.
 CONFINED = ("explain", "verify", "report", "explore", "letter", "references")
 REFERENCES = "Typical cases: a .csv or .json file; or single, clusters, near-threshold, leaves, made of --train."
+DemoModel = StrEnum("DemoModel", ["logistic", "boosted", "mlp"])
 TABLES = "Cases to explain: .csv, .csv.gz or .parquet; with a run folder also several, and folders of them."
 
 app = typer.Typer(
@@ -49,21 +36,11 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={
         "help_option_names": ["-h", "--help"],
-        "token_normalize_func": lambda name: OLD_NAMES.get(name, name),
+        "token_normalize_func": lambda name: options.OLD_NAMES.get(name, name),
     },
 )
-app.add_typer(_train.app)
-app.add_typer(_paper.app)
-app.add_typer(_references.app)
-app.add_typer(_datasets.app)
-
-
-class DemoModel(StrEnum):
-    """Models the demo can train."""
-
-    logistic = "logistic"
-    boosted = "boosted"
-    mlp = "mlp"
+for group in (groups.train, groups.paper, groups.references, groups.datasets):
+    app.add_typer(group)
 
 
 @app.callback(invoke_without_command=True)
@@ -79,7 +56,7 @@ def _start(
 
         typer.echo(f"fewest {__version__}")
         raise typer.Exit(0)
-    show_help(context)
+    options.show_help(context)
 
 
 @app.command()
@@ -100,13 +77,13 @@ class ExplainRequest:
     """Explain every case of a table that a model refused."""
 
     data: Annotated[list[Path] | None, typer.Argument(help=TABLES)] = None
-    model: Annotated[Path | None, typer.Option(help=MODEL)] = None
+    model: Annotated[Path | None, typer.Option(help=options.MODEL)] = None
     train: Annotated[Path | None, typer.Option(help="Training table: features and the target column.")] = None
     demo: Annotated[str | None, typer.Option(help="german: the embedded table and the demo's model.")] = None
     target: Annotated[str | None, typer.Option(help="Target column of the training table.")] = None
     positive: Positive = None
     threshold: Threshold = None
-    centre: Annotated[Centre | None, typer.Option(help="The typical accepted case. Default: mean.")] = None
+    centre: Annotated[options.Centre | None, typer.Option(help="The typical accepted case. Default: mean.")] = None
     references: Annotated[str | None, typer.Option(help=REFERENCES)] = None
     immutable: Annotated[list[str] | None, typer.Option(help="Column that never changes; repeat it.")] = None
     protected: Annotated[list[str] | None, typer.Option(help="Column to warn of in answers; repeat it.")] = None
@@ -130,14 +107,14 @@ class ExplainRequest:
         return self.data[0] if self.data else None
 
 
-@command(app, "verify", "_verify:run")
+@command(app, "verify", "_explain:run_verify")
 @dataclass(frozen=True)
 class VerifyRequest:
     """Check a run folder against its data and its model; exit 6 if anything is wrong."""
 
-    run: Annotated[Path, typer.Argument(help=RUN, show_default=False)]
+    run: Annotated[Path, typer.Argument(help=options.RUN, show_default=False)]
     data: Annotated[list[Path], typer.Option(help="What was explained: a file or folder; repeat it.")]
-    model: Annotated[Path, typer.Option(help=MODEL)]
+    model: Annotated[Path, typer.Option(help=options.MODEL)]
     cheap: Annotated[int, typer.Option(min=0, help="Do all proofs again that take up to N sets.", metavar="N")] = 100
     sample: Annotated[int, typer.Option(min=0, help="Do about N of the longer proofs again.", metavar="N")] = 200
     random_state: RandomState = 0
@@ -145,10 +122,8 @@ class VerifyRequest:
     allow_pickle: AllowPickle = False
 
 
-app.command()(report)
-app.command()(explore)
-app.command()(letter)
-app.command()(serve)
+for work in (report, explore, letter, serve):
+    app.command()(work)
 
 
 @app.command()
@@ -172,12 +147,7 @@ def bench(
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command line and return its exit code; as a script's entry point the code ends the process.
-
-    Parameters
-    ----------
-    arguments : sequence of str, optional
-        Default: those of the process.
+    """Run the command line, by default with the arguments of the process, and return its exit code.
 
     Examples
     --------

@@ -25,12 +25,7 @@ OLD_NAMES = {"seed": "random-state"}  # still read, no longer shown
 Request = TypeVar("Request")
 
 
-class Centre(StrEnum):
-    """Typical cases that can be built from the training table."""
-
-    mean = "mean"
-    median = "median"
-    medoid = "medoid"
+Centre = StrEnum("Centre", ["mean", "median", "medoid"])
 
 
 def show_help(context: typer.Context) -> None:
@@ -38,6 +33,13 @@ def show_help(context: typer.Context) -> None:
     if context.invoked_subcommand is None:
         typer.echo(context.get_help())
         raise typer.Exit(0)
+
+
+def group(name: str, what: str) -> typer.Typer:
+    """A group of commands."""
+    made = typer.Typer(name=name, help=what, invoke_without_command=True)
+    made.callback()(show_help)
+    return made
 
 
 def command(app: typer.Typer, name: str, work: str) -> Callable[[type[Request]], type[Request]]:

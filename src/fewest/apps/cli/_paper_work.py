@@ -4,20 +4,21 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from fewest.errors import DataError, UsageError
+from fewest.apps.cli._command_groups import PaperTableRequest, names_in
+from fewest.apps.cli._files import check_folder
+from fewest.errors import DataError
 from fewest.experiments import paper
 from fewest.experiments.paper import FileStore, Record, Store, Table, as_dict, as_text, figures, run, summarise
 from fewest.experiments.paper.everything import PICTURES, Plan, everything, write_table
 from fewest.experiments.paper.figures import Figure
 from fewest.experiments.paper.page import write_page
 from fewest.tables.files import write_text
-
-if TYPE_CHECKING:
-    from fewest.apps.cli._paper import PaperTableRequest
 
 SPLITS, QUICK_SPLITS = 10, 2
 EXAMPLES = "examples"
@@ -51,17 +52,13 @@ def run_table(request: PaperTableRequest) -> int:
     if request.name == EXAMPLES:
         return run_examples(request)
     table = paper.find(request.name, request.data_dir, request.quick)
-    if request.out is not None and request.out.exists() and not request.out.is_dir():
-        raise UsageError(f"--out {request.out} is a file", do="name a folder")
+    check_folder(request.out)
     kept = f"{table.stored_as}-quick" if table.quick else table.stored_as
     store = Store() if request.out is None else FileStore(request.out, kept)
+    datasets = names_in(request.data) or table.datasets
     splits = request.splits or (QUICK_SPLITS if request.quick else SPLITS)
-    try:
-        records = run(table, request.datasets or table.datasets, splits, store, n_jobs=request.jobs, tell=tell)
-    except KeyboardInterrupt:
-        if isinstance(store, FileStore):
-            say_where(store.path)
-        raise
+    with _resumable(store.path if isinstance(store, FileStore) else None):
+        records = run(table, datasets, splits, store, n_jobs=request.jobs, tell=tell)
     lines = summarise(table, records)
     if request.out is not None:
         write_table(table, records, request.out)
@@ -75,7 +72,7 @@ def run_examples(request: PaperTableRequest) -> int:
     from fewest.experiments.paper.examples import DATASETS, examples
 
     shown = []
-    for dataset in request.datasets or DATASETS:
+    for dataset in names_in(request.data) or DATASETS:
         try:
             shown.append(examples(dataset, request.data_dir, request.quick))
         except DataError as error:
@@ -91,9 +88,15 @@ def run_examples(request: PaperTableRequest) -> int:
     return 0
 
 
-def say_where(path: Path) -> None:
-    """What an interrupted run leaves behind."""
-    tell(f"what is finished is in {path}; the same command goes on from there")
+@contextmanager
+def _resumable(path: str | Path | None) -> Iterator[None]:
+    """Say what an interrupted run leaves behind, where it keeps files."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        if path is not None:
+            tell(f"what is finished is in {path}; the same command goes on from there")
+        raise
 
 
 def tell(line: str) -> None:
@@ -106,11 +109,8 @@ def run_figure(name: str, plan: Plan, as_json: bool) -> int:
     figure = figures.find(name, plan.folder, plan.quick)
     datasets = list(plan.datasets or figure.datasets)
     figures.check(figure, datasets)
-    try:
+    with _resumable(plan.out):
         drawing = figures.draw(figure, datasets, _records(figure, plan, datasets), tell)
-    except KeyboardInterrupt:
-        say_where(Path(plan.out))
-        raise
     paths = figures.save(drawing, Path(plan.out) / PICTURES, plan.stem(name))
     for path in paths:
         tell(f"{path}")
@@ -136,11 +136,8 @@ def _records(figure: Figure, plan: Plan, datasets: list[str]) -> dict[str, list[
 
 def run_all(plan: Plan) -> int:
     """Make everything; the page is written again after each table and figure, so that there always is one."""
-    try:
+    with _resumable(plan.out):
         results = everything(plan, tell, partial(write_page, plan))
-    except KeyboardInterrupt:
-        say_where(Path(plan.out))
-        raise
     for what, why in results.left_out:
         tell(f"left out: {what}: {why}")
     for what, error in results.failed:

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from fewest.apps.cli._files import check_place
 from fewest.apps.cli._sources import DEMOS, Source, from_demo, from_files, other_class_first
 from fewest.apps.cli._text import clean
 from fewest.errors import FewestWarning, UsageError
@@ -21,12 +22,12 @@ from fewest.tables.files import write_text
 from fewest.tables.saved_schema import plain
 
 if TYPE_CHECKING:
-    from fewest.apps.cli._references import BuildRequest
+    from fewest.apps.cli._command_groups import BuildRequest
 
 
 def run_build(request: BuildRequest) -> int:
     """Build, write, and say what was built."""
-    check_place(request.out, ".json", "--out")
+    check_place(request.out, (".json",), "this is not a .json file")
     source = _source(request)
     with other_class_first(source):
         refs = build(
@@ -44,14 +45,6 @@ def run_build(request: BuildRequest) -> int:
         print(clean(f"{name:<{width}}  {support:>6,} people  score {score:.3f}"))
     print(f"\nWritten: {request.out}. Look at it with `fewest references show {request.out}`, then sign it.")
     return 0
-
-
-def check_place(path: Path, ending: str, option: str) -> None:
-    """Refuse a file of another kind, or in no folder, before any work is done."""
-    if path.suffix.lower() != ending:
-        raise UsageError(f"{option} {path.name}: this is not a {ending} file", do=f"let it end in {ending}")
-    if path.is_dir() or not path.absolute().parent.is_dir():
-        raise UsageError(f"{option} {path}: a file cannot be written here", do="name a file in a folder that exists")
 
 
 def _source(request: BuildRequest) -> Source:
@@ -84,13 +77,17 @@ def _options(request: BuildRequest) -> dict[str, Any]:
 def run_show(path: Path, html: Path | None, as_json: bool) -> int:
     """Print the audit of a file, and write it as a page."""
     if html is not None:
-        check_place(html, ".html", "--html")
+        check_place(html, (".html",), "this is not a .html file", "--html")
     saved = read(path)
     found = audit(saved)
     if html is not None:
         write_text(html, audit_html(found, f"What are cases compared with? {path.name}"))
     if as_json:
-        print(json.dumps(as_dict(found), indent=1, allow_nan=False))
+        known = {
+            "threshold": found.threshold, "references": found.references.to_dict("records"),
+            "features": found.table.to_dict("records"), "flags": found.flags(),
+        }  # fmt: skip
+        print(json.dumps(plain(known), indent=1, allow_nan=False))
     else:
         print(clean(as_text(found)))
         if html is not None:
@@ -169,23 +166,6 @@ def _columns(table: Sequence[Sequence[str]]) -> list[str]:
     widths = [max(len(cells[k]) for cells in table) for k in range(len(table[0]))]
     padded = ([f"{cell:<{width}}" for cell, width in zip(cells, widths, strict=True)] for cells in table)
     return [f"  {'  '.join(cells)}".rstrip() for cells in padded]
-
-
-def as_dict(found: Audit) -> dict[str, Any]:
-    """The audit as plain values."""
-    return {
-        "threshold": plain(found.threshold),
-        "references": [_plain_row(row) for row in found.references.to_dict("records")],
-        "features": [_plain_row(row) for row in found.table.to_dict("records")],
-        "flags": found.flags(),
-    }
-
-
-def _plain_row(row: dict[Any, Any]) -> dict[str, Any]:
-    return {
-        str(name): {key: plain(part) for key, part in value.items()} if isinstance(value, dict) else plain(value)
-        for name, value in row.items()
-    }
 
 
 def _line(change: dict[str, Any]) -> str:

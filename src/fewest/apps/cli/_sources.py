@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,6 +19,7 @@ from fewest.apps.cli._text import clean, label_key
 from fewest.decision import Decision
 from fewest.errors import DataError, PositiveReferenceError, UsageError
 from fewest.persistence.models import load_model
+from fewest.references.file import read_saved
 from fewest.tables.schema import Schema
 from fewest.tables.wording import show_label
 
@@ -36,11 +37,6 @@ class Source:
     schema: Schema
     cases: pd.DataFrame | None = None  # rows to explain, where the source has some of its own
     by_default: bool = False  # whether nobody said which class is explained
-
-
-def is_saved(model: Path | None) -> bool:
-    """Whether a model file is a whole explainer, with references of its own."""
-    return model is not None and model.suffix.lower() == ".fewest"
 
 
 def from_demo(
@@ -72,10 +68,30 @@ def from_files(
         X = X[list(decision.columns)]
     labels = None if target is None else read_labels(table[target], decision, train.name)
     schema = Schema.infer(X, columns=decision.columns)
-    return announced(Source(train.name, decision, X, labels, schema, by_default=positive is None))
+    return _announced(Source(train.name, decision, X, labels, schema, by_default=positive is None))
 
 
-def announced(source: Source) -> Source:
+def from_references(
+    model: Path, references: Path, positive: str | None, threshold: float | None, allow_pickle: bool
+) -> Source:
+    """What decides and what the features are, from the model and a references file that knows its schema."""
+    saved = read_saved(references) if references.suffix.lower() == ".json" else None
+    if saved is None or saved.schema is None:
+        raise UsageError(
+            f"{references.name} does not say what the features are",
+            do="pass --train FILE, or make the references with `fewest references build`",
+        )
+    known = saved.decision
+    fitted = load_model(model, allow_pickle)
+    if positive is None and known.get("positive") is not None:
+        positive = str(known["positive"])
+    if threshold is None and known.get("threshold") is not None:
+        threshold = float(known["threshold"])
+    decision = Decision(fitted, positive=class_of(fitted, positive), threshold=threshold)
+    return _announced(Source(references.name, decision, saved.frame, None, saved.schema, by_default=positive is None))
+
+
+def _announced(source: Source) -> Source:
     """The source; which class is explained is printed where nobody said it."""
     if source.by_default and source.decision.positive is not None:
         said = clean(show_label(source.decision.positive))
@@ -106,6 +122,16 @@ def class_of(model: Any, text: str | None) -> Any:
         shown = ", ".join(str(label) for label in classes) or "none"
         raise UsageError(f'--positive {text}: the model has no class "{text}"', do=f"its classes are {shown}")
     return known[label_key(text)]
+
+
+def decision_of(model: Any, settings: Mapping[str, Any]) -> Decision:
+    """The decision a run was made with, from the model and the run's settings."""
+    kind = str(settings["score"])
+    positive, against = (
+        None if settings[name] is None else class_of(model, str(settings[name])) for name in ("positive", "against")
+    )
+    chosen = kind if kind in ("proba", "decision", "label") else None
+    return Decision(model, positive=positive, threshold=float(settings["threshold"]), against=against, kind=chosen)
 
 
 def read_labels(column: pd.Series[Any], decision: Decision, file: str) -> npt.NDArray[Any]:

@@ -25,7 +25,6 @@ IN_OPTIONS = {
     r"`?positive=`?": "--positive",
     r"width=": "--width",
 }
-STATUS_WORDS = {"ALREADY_NEGATIVE": "accepted", "UNREACHABLE": "not possible", "BUDGET": "stopped early"}
 
 
 def in_options(text: str) -> str:
@@ -33,11 +32,6 @@ def in_options(text: str) -> str:
     for said, option in IN_OPTIONS.items():
         text = re.sub(said, option, text)
     return text
-
-
-def status_word(status: str) -> str:
-    """A status as people read it."""
-    return STATUS_WORDS.get(status, status.lower().replace("_", " "))
 
 
 def label_key(label: Any) -> str:
@@ -49,34 +43,41 @@ def label_key(label: Any) -> str:
 
 
 @contextmanager
-def progress(what: str) -> Iterator[Callable[[int, int], None]]:
-    """Show how far a long job is, on stderr: a bar on a terminal, elsewhere a line per ten per cent."""
-    if sys.stderr.isatty():
-        with _bar(what) as advance:
-            yield advance
-    else:
-        yield _lines(what)
+def progress(what: str) -> Iterator[Callable[..., None]]:
+    """Show how far a long job is, on stderr: a bar on a terminal, elsewhere a line now and then.
+
+    It yields what is to be called with the rows done, the rows in all (None: not known) and the counts per status.
+    """
+    if not sys.stderr.isatty():
+        yield _line_writer(what)
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+
+    columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task(what, total=None)
+        yield lambda done, total, counts=None: bar.update(
+            task, completed=done, total=total, description=_words(what, done, total, counts)
+        )
 
 
-def _lines(what: str) -> Callable[[int, int], None]:
-    last = 0
+def _line_writer(what: str) -> Callable[..., None]:
+    """A line per ten per cent, or each time the rows have doubled where nobody knows how many there are."""
+    due: float | None = None
 
-    def advance(done: int, total: int) -> None:
-        nonlocal last
-        tenth = 10 * done // max(1, total)
-        if tenth > last:
-            last = tenth
-            print(f"{what}  {done:,}/{total:,}  {10 * tenth} %", file=sys.stderr, flush=True)
+    def advance(done: int, total: int | None, counts: dict[str, int] | None = None) -> None:
+        nonlocal due
+        if done >= ((total or 0) / 10 if due is None else due):
+            due = (10 * done // total + 1) * total / 10 if total else 2 * done
+            print(_words(what, done, total, counts), file=sys.stderr, flush=True)
 
     return advance
 
 
-@contextmanager
-def _bar(what: str) -> Iterator[Callable[[int, int], None]]:
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+def _words(what: str, done: int, total: int | None, counts: dict[str, int] | None) -> str:
+    from fewest.results.explanation import Status
 
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task(what, total=None)
-        yield lambda done, total: bar.update(task, completed=done, total=total)
+    known = ", ".join(f"{Status(name).words} {count:,}" for name, count in (counts or {}).items() if count)
+    share = f"{100 * done // total} %" if total else ""
+    return f"{what}  {done:,}{'' if total is None else f'/{total:,}'}  {known or share}"

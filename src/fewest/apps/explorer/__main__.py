@@ -9,9 +9,12 @@ import json
 import os
 import sys
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from fewest.errors import FewestError
+
+if TYPE_CHECKING:
+    from fewest.apps.explorer import Live
 
 
 def become(settings: Mapping[str, Any]) -> None:
@@ -22,18 +25,18 @@ def become(settings: Mapping[str, Any]) -> None:
     os.execve(sys.executable, command, {"ARROW_DEFAULT_MEMORY_POOL": "system", **os.environ})
 
 
-def run(settings: Mapping[str, Any]) -> None:
+def serve_run(settings: Mapping[str, Any], live: Live | None = None) -> None:
     """Serve what the settings name, until it is stopped."""
     from fewest.apps.explorer import Binding, announcer, create_app, serve
 
-    app = create_app(settings["run"], other=settings["other"], protected=settings["protected"])
+    app = create_app(settings["run"], other=settings["other"], live=live, protected=settings["protected"])
     serve(app, Binding(settings["host"], settings["port"], settings["names"]), announcer(settings["open_browser"]))
 
 
 def main() -> int:
     """Read the settings of the command line and serve."""
     try:
-        run(json.loads(sys.argv[1]))
+        serve_run(json.loads(sys.argv[1]))
     except FewestError as error:
         print(f"fewest: error: {error}", file=sys.stderr)
         return error.exit_code

@@ -1,8 +1,12 @@
-"""The explorer's addresses and what each answers; security is around it, in the guard."""
+"""The explorer's addresses, and the pages of a whole run: where to begin, all cases, and two runs side by side.
+
+Security is around it, in the guard.
+"""
 
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -11,100 +15,97 @@ from urllib.parse import urlencode
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
-from starlette.responses import HTMLResponse, PlainTextResponse, RedirectResponse, Response, StreamingResponse
+from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
 
-from fewest.apps.explorer import _compare, _decision, _population, _tree
-from fewest.apps.explorer._forms import NotThereError, fields, is_row, read_form
+from fewest.apps.explorer import _compare
+from fewest.apps.explorer._case_pages import case_routes
+from fewest.apps.explorer._forms import NotThereError, is_row
 from fewest.apps.explorer._live import Live
-from fewest.apps.explorer._pages_of_run import Explored, Site, protect, static_files
+from fewest.apps.explorer._pages_of_run import Explored, protect, static_files
 from fewest.apps.explorer._references import reference_routes
-from fewest.errors import FewestError
+from fewest.errors import DataError, FewestError
+from fewest.reporting.views import SORTS, CaseLine, Filter, PopulationView
+from fewest.results import drawing
+from fewest.results.explanation import Status
 from fewest.runs.run import Run
+from fewest.tables.wording import clip
 
+PAGE = 50
+POINTS = 500
+MOST_CHOICES = 300
+OPEN_ENDS = (Status.UNREACHABLE, Status.NOT_CREDIBLE, Status.BUDGET)
+STATUS_CHOICES = (
+    ("AGAINST", "all refused"),
+    *((status.value, status.words) for status in (Status.EXPLAINED, *OPEN_ENDS, Status.ALREADY_NEGATIVE)),
+    ("", "everybody"),
+)
+SORT_WORDS = {
+    "row": "row", "sev": "features changed", "score": "score", "margin": "margin", "closeness": "largest change (SD)",
+    "density": "how usual",
+}  # fmt: skip
 CSV = "text/csv; charset=utf-8"
 WHOLE = 50_000  # answers of fewer cases are made at once: fifty that are made side by side would fill the memory
 QUESTIONS = {
     "Start": "What is this, and where do I begin?",
     "Population": "Who was refused, and how little would have changed it?",
     "Compare": "What is different, and for which people?",
-    "Tree": "Which way did a case go, and which way would it have gone?",
 }
 
 
 def create_app(
     run: str | Path, *, other: str | Path | None = None, live: Live | None = None, protected: Sequence[str] = ()
 ) -> Starlette:
-    """The explorer of a run folder as an ASGI application; it is to be served behind a `Guard`.
+    """The explorer of a finished run folder as an ASGI application; it is to be served behind a `Guard`.
 
-    Parameters
-    ----------
-    run : path
-        A finished run folder.
-    other : path, optional
-        Another one to compare it with.
-    live : Live, optional
-        A model that can be asked.
-    protected : sequence of str
-        Features whose sets are withheld, beside those the run itself marks.
-
-    Examples
-    --------
-    >>> create_app("nowhere")
-    Traceback (most recent call last):
-    fewest.errors.DataError: nowhere is not a run folder...
+    It can have another run to compare with, and a model to ask. Sets with ``protected`` features are withheld, beside
+    those with features that the run itself marks.
     """
     opened = protect(Run.open(run), protected)
-    site = Site(_population.about(opened), live.name if live else "")
-    explored = Explored(opened, site, None if other is None else Run.open(other), live)
-    routes = [*_run_routes(explored), *_case_routes(explored), *reference_routes(explored)]
-    return Starlette(routes=routes, exception_handlers=_errors(site))
+    explored = Explored(opened, None if other is None else Run.open(other), live)
+    assert explored.about  # what is wrong with a run is said now, and not on every page
+    routes = [*_run_routes(explored), *case_routes(explored), *reference_routes(explored)]
+    return Starlette(routes=routes, exception_handlers=_errors(explored))
 
 
-def _errors(site: Site) -> dict[Any, Any]:
+def _errors(explored: Explored) -> dict[Any, Any]:
     """Every error is a page in the same words; it says nothing of the inside."""
 
-    def page(status: int, what: str, do: str | None = None) -> HTMLResponse:
-        return site.page(
-            "problem.html.j2", "", "That did not work", "What happened, and what can be done?", status=status,
-            what=what, do=do or "",
-        )  # fmt: skip
+    def problem(_: Request, error: Exception) -> Response:
+        status, do = 500, "Report what you did, and what `fewest doctor` prints."
+        what = "The explorer made a mistake"
+        if isinstance(error, FewestError):
+            status, what, do = 404 if isinstance(error, NotThereError) else 400, error.message, error.do or ""
+        elif isinstance(error, HTTPException):
+            status, do = error.status_code, ""
+            what = "There is no such page" if status == 404 else str(error.detail)
+        heading, question = "That did not work", "What happened, and what can be done?"
+        return explored.page("problem.html.j2", "", heading, question, status=status, what=what, do=do)
 
-    def said(_: Request, error: Exception) -> Response:
-        assert isinstance(error, FewestError)
-        return page(404 if isinstance(error, NotThereError) else 400, error.message, error.do)
-
-    def refused(_: Request, error: Exception) -> Response:
-        assert isinstance(error, HTTPException)
-        return page(error.status_code, "There is no such page" if error.status_code == 404 else str(error.detail))
-
-    def broken(_: Request, __: Exception) -> Response:
-        return page(500, "The explorer made a mistake", "Report what you did, and what `fewest doctor` prints.")
-
-    return {FewestError: said, HTTPException: refused, Exception: broken}
+    return dict.fromkeys((FewestError, HTTPException, Exception), problem)
 
 
 def _run_routes(explored: Explored) -> list[Route]:
     """Pages about the whole run."""
-    site, view = explored.site, explored.view
-    charts = cache(lambda: _population.charts(view))  # a run does not change while it is looked at
+    view = explored.view
+    drawn = cache(lambda: charts(view))  # a run does not change while it is looked at
 
     async def start(_: Request) -> Response:
-        return site.page("start.html.j2", "Start", view.title, QUESTIONS["Start"], **_population.start(explored))
+        return explored.page("start.html.j2", "Start", view.title, QUESTIONS["Start"], **_start(explored))
 
     async def population(request: Request) -> Response:
         query = request.query_params
         page = query.get("page", "1")
-        choice = _population.Choice.read(query)
-        shown = charts() | _population.context(view, choice, int(page) if is_row(page) else 1, query.get("by", ""))
+        choice = Choice.read(query)
+        shown = drawn() | context(view, choice, int(page) if is_row(page) else 1, query.get("by", ""))
         missed = query.get("missed", "")
-        return site.page(
+        return explored.page(
             "population.html.j2", "Population", "Population", QUESTIONS["Population"],
-            notices=[_population.not_found(view, missed)] if missed else [], **shown,
+            notices=[not_found(view, missed)] if missed else [], **shown,
         )  # fmt: skip
 
     async def cases(request: Request) -> Response:
-        choice = _population.Choice.read(request.query_params)
+        choice = Choice.read(request.query_params)
         headers = {"content-disposition": 'attachment; filename="cases.csv"'}
         if view.rows <= WHOLE:
             return Response(view.csv(choice.wanted), 200, headers, CSV)
@@ -113,8 +114,8 @@ def _run_routes(explored: Explored) -> list[Route]:
     async def compare(_: Request) -> Response:
         both = explored.comparison
         names = () if explored.other is None else _compare.called(explored.run, explored.other)
-        own = () if both else _compare.own_figures(explored.run)
-        return site.page(
+        own = {} if both else _compare.own_figures(explored.run)
+        return explored.page(
             "compare.html.j2", "Compare", "Compare", QUESTIONS["Compare"], compared=both, names=names, figures=own
         )
 
@@ -133,103 +134,149 @@ def _run_routes(explored: Explored) -> list[Route]:
     ]
 
 
-def _case_routes(explored: Explored) -> list[Route]:
-    """Pages about one case."""
-    site, run = explored.site, explored.run
-
-    async def first(_: Request) -> Response:
-        return RedirectResponse(f"/decision/{explored.first}", 303)
-
-    async def find(request: Request) -> Response:
-        return RedirectResponse(_place(explored, request.query_params.get("q", "").strip()), 303)
-
-    async def decision(request: Request) -> Response:
-        row = request.path_params["row"]
-        case = explored.view_of(row)
-        before, after = explored.view.neighbours(row)
-        tried = await _try(request)
-        return site.page(
-            "decision.html.j2", "Decision", f"Case {row}", case.verdict, row=row, previous=before, following=after,
-            shown=_decision.shown(case, int(run.manifest["settings"].get("alternatives", 0)), explored.values(row)),
-            has_tree=_tree.has_tree(run), **tried,
-        )  # fmt: skip
-
-    async def live(request: Request) -> Response:
-        if explored.live is None:
-            raise HTTPException(404)
-        tried = await _try(request)
-        return PlainTextResponse(tried["problem"] or tried["score"])
-
-    async def tree(request: Request) -> Response:
-        row = request.query_params.get("row", "")
-        chosen = int(row) if is_row(row) else explored.first
-        case = explored.view_of(chosen)
-        answer = None if case.protected else case.answer
-        drawn = _tree.draw(run, explored.case(chosen), answer)
-        return site.page(
-            "tree.html.j2", "Tree", "Tree", QUESTIONS["Tree"], row=chosen, svg=drawn.svg, words=drawn.words,
-            path=drawn.path, why=drawn.why, fits=drawn.fits, front=_tree.front(run),
-            sentence="" if case.protected else f"Case {chosen}: {case.sentence}",
-        )  # fmt: skip
-
-    async def _try(request: Request) -> dict[str, Any]:
-        row = request.path_params["row"]
-        if explored.live is None:
-            return _tried(explored, row, request)
-        return await explored.live.apart(_tried, explored, row, request)
-
-    return [
-        Route("/decision", first),
-        Route("/decision/{row:int}", decision),
-        Route("/find", find),
-        Route("/live/{row:int}", live),
-        Route("/tree", tree),
-    ]
-
-
 async def _one_by_one(parts: Iterator[bytes]) -> AsyncIterator[bytes]:
     """Parts of an answer; each is made when the one before has gone out."""
     for part in parts:
         yield part
 
 
-def _place(explored: Explored, text: str) -> str:
-    """Where a search leads: to a case by its number, to the cases that change a feature, or to what was not found."""
-    if is_row(text):
-        return f"/decision/{int(text)}"
-    if not text:
-        return "/population#cases"
-    titles, asked = explored.view.titles, text.casefold()
-    exact = [name for name, title in titles.items() if asked in (name.casefold(), title.casefold())]
-    found = exact + [name for name, title in titles.items() if asked in title.casefold()]
+@dataclass(frozen=True)
+class Choice:
+    """What a visitor asked to see, as the form holds it."""
+
+    status: str = "AGAINST"
+    sev: str = ""
+    feature: str = ""
+    reference: str = ""
+    sort: str = "row"
+
+    @classmethod
+    def read(cls, query: Mapping[str, str]) -> Choice:
+        """Take it from an address; what nobody could have chosen is refused."""
+        asked = {name: query.get(name, default) for name, default in vars(cls()).items()}
+        if asked["status"] not in dict(STATUS_CHOICES) or asked["sort"].removeprefix("-") not in SORTS:
+            raise DataError("there is no such choice", do="choose from the lists on the Population page")
+        if asked["sev"] and not is_row(asked["sev"]):
+            raise DataError("the number of features is not a number", do="choose from the list")
+        return cls(**asked)
+
+    @property
+    def wanted(self) -> Filter:
+        """The same as a filter of the run."""
+        return Filter(self.status, int(self.sev) if self.sev else None, self.feature, self.reference)
+
+    @property
+    def query(self) -> str:
+        """The same as part of an address."""
+        return urlencode({name: value for name, value in vars(self).items() if value or name == "status"})
+
+
+def context(view: PopulationView, choice: Choice, page: int, by: str) -> dict[str, Any]:
+    """What the page shows of a choice."""
+    count = view.count(choice.wanted)
+    pages = max(1, -(-count // PAGE))
+    page = min(max(1, page), pages)
+    by = by if by in view.titles else _first_group(view)
+    return {
+        "by": by,
+        "by_title": view.titles[by],
+        "group_choices": list(view.titles.items())[:MOST_CHOICES],
+        "groups": view.groups(by),
+        "chosen": choice,
+        "query": choice.query,
+        "count": count,
+        "against": view.against,
+        "lines": [_listed(view, line) for line in view.cases(choice.wanted, choice.sort, page, PAGE)],
+        "page": page,
+        "pages": pages,
+    }
+
+
+def charts(view: PopulationView) -> dict[str, Any]:
+    """What of the page is the same whatever is chosen on it."""
+    points = view.closeness_points(POINTS, link=lambda row: f"/decision/{row}")
+    return {
+        "summary": view.summary,
+        "figures": figures(view),
+        "warnings": view.warnings(),
+        "sev_chart": drawing.bar_chart(view.sev_bars()),
+        "feature_chart": drawing.bar_chart(view.feature_bars()),
+        "scatter": drawing.scatter("Distance and margin", "How far, and how sure?", *view.axes, points),
+        **_choices(view),
+    }
+
+
+def figures(view: PopulationView) -> list[tuple[str, str]]:
+    """The run in a handful of numbers."""
+    tally = view.tally
+    return [
+        ("cases", f"{view.rows:,}"),
+        ("refused", f"{view.against:,}"),
+        ("explained, re-checked", f"{view.explained:,}"),
+        ("mean features changed", f"{tally.mean_sev:.2f}" if view.explained else "-"),
+        *((status.words, f"{tally.count(status):,}") for status in OPEN_ENDS if tally.count(status)),
+    ]
+
+
+def not_found(view: PopulationView, text: str) -> str:
+    """What is shown for a search for something that is not there."""
     return (
-        f"/population?{urlencode({'feature': found[0]})}#cases"
-        if found
-        else f"/population?{urlencode({'missed': text})}"
+        f"Nothing here is called {clip(text, 100)!r}. Cases are found by their row, from 0 to {view.rows - 1:,}, and "
+        "features by their name. Below are all cases that were refused."
     )
 
 
-def _tried(explored: Explored, row: int, request: Request) -> dict[str, Any]:
-    """What the model says of the case as it is typed, and what answer it gets when some features stay."""
-    live, schema = explored.live, explored.run.schema
-    out: dict[str, Any] = {"fields": [], "score": "", "problem": "", "again": "", "held": [], "holdable": []}
-    frame = explored.case(row) if live is not None else None
-    if live is None:
-        return {**out, "live_notes": ()}
-    if frame is None:
-        return {**out, "live_notes": ("The run did not keep its cases: there is nothing to try on.",)}
-    typed: Mapping[str, str] = {name: text for name, text in request.query_params.items() if name.startswith("f")}
-    values = {column: frame[column].iloc[0] for column in frame.columns}
-    held = [name for name in request.query_params.getlist("hold") if name in schema.names]
-    try:
-        out["score"] = live.verdict(read_form(schema, values, typed, anywhere=True))[2]
-        out["again"] = str(live.explain(values, held)) if held else ""
-    except FewestError as error:
-        out["problem"] = error.message
+def _first_group(view: PopulationView) -> str:
+    """The column that is sliced by unless another is chosen: a protected one, a category, or the first."""
+    features = view.population.schema.features
+    for fits in (lambda f: f.protected, lambda f: f.kind in ("category", "boolean"), lambda f: True):
+        for feature in features:
+            if fits(feature) and len(feature.columns) == 1:
+                return feature.name
+    return features[0].name
+
+
+def _choices(view: PopulationView) -> dict[str, list[tuple[str, str]]]:
+    used = [name for name in view.tally.features if name in view.titles][:MOST_CHOICES]
+    references = [reference.name for reference in view.references()][:MOST_CHOICES]
+    sorts = [
+        (mark + name, SORT_WORDS[name] + word) for name in SORTS for mark, word in (("", ""), ("-", ", descending"))
+    ]
     return {
-        **out,
-        "fields": fields(schema, values, typed, anywhere=True),
-        "held": held,
-        "holdable": [(feature.name, feature.title, feature.name in held) for feature in schema.features],
-        "live_notes": live.notes,
+        "status_choices": list(STATUS_CHOICES),
+        "sev_choices": [("", "any number"), *((str(size), str(size)) for size in view.tally.sev)],
+        "feature_choices": [("", "any"), *((name, view.titles[name]) for name in used)],
+        "reference_choices": [("", "any"), *((name, name) for name in references)],
+        "sort_choices": sorts,
+    }
+
+
+def _listed(view: PopulationView, line: CaseLine) -> dict[str, Any]:
+    """One case of the list, as text."""
+    hidden = {view.titles[name] for name, on in view.protected.items() if on} & set(line.features)
+    what = " and ".join(line.features)
+    if hidden:
+        what = "withheld: uses a protected feature"
+    status = Status(line.status)
+    if status != Status.EXPLAINED:
+        what = f"{status.words}; found so far: {what}" if what and status == Status.BUDGET else status.words
+    return {"row": line.row, "score": line.score, "sev": "-" if line.sev is None else line.sev, "what": what}
+
+
+def _start(explored: Explored) -> dict[str, Any]:
+    """What the first page shows; there is always one case on it."""
+    view = explored.view
+    example = explored.view_of(explored.first)
+    return {
+        "summary": view.summary,
+        "figures": figures(view),
+        "warnings": view.warnings(),
+        "example": "" if example.protected else example.sentence,
+        "first": explored.first,
+        "hardest": view.survey.hardest[0] if view.survey.hardest else None,
+        "open_ends": [(s.value, s.words, view.tally.count(s)) for s in OPEN_ENDS if view.tally.count(s)],
+        "model": view.model_name,
+        "outcome": explored.run.about.outcome,
+        "reference_count": len(view.references()),
+        "fingerprints": explored.run.origin.fingerprints,
     }

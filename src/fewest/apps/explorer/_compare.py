@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,28 +13,9 @@ from fewest.results.explanation import Status
 from fewest.runs.run import Run
 
 KEPT = ["row", "hash", "status", "sev", "score", "l_inf", "log_density"]
+TURNED = ["row", "score", "other_score", "refused_now"]
 LISTED = 200
 LARGEST = 6
-
-
-@dataclass(frozen=True)
-class ComparedFigure:
-    """One line of the table of figures: what it is, in the first run and in the second."""
-
-    name: str
-    first: str
-    second: str
-
-
-@dataclass(frozen=True)
-class TurnedCases:
-    """A case with another outcome in each run."""
-
-    row: int
-    other: int
-    score: float
-    other_score: float
-    refused_now: bool
 
 
 @dataclass(frozen=True)
@@ -43,17 +23,17 @@ class RunComparison:
     """What two runs say of the same cases: how many both have, matched by what, and how many only one has.
 
     ``moves`` counts cases by features changed in the first run (rows) and the second (columns), under the headings
-    ``sizes``; ``turned`` lists the first of the cases with another outcome: ``refused`` only in the second run, or
-    ``accepted`` only there.
+    ``sizes``; ``turned`` lists the first of the cases with another outcome (``row``, ``score``, ``other_score``,
+    ``refused_now``): ``refused`` only in the second run, or ``accepted`` only there.
     """
 
     matched: int
     by: str
     only: tuple[int, int]
-    figures: tuple[ComparedFigure, ...]
+    figures: tuple[tuple[str, str, str], ...]
     sizes: tuple[str, ...]
     moves: tuple[tuple[int, ...], ...]
-    turned: tuple[TurnedCases, ...]
+    turned: tuple[Any, ...]
     refused: int
     accepted: int
 
@@ -76,7 +56,7 @@ def compare(first: Run, second: Run) -> RunComparison:
 
     Cases of the same data are matched by their number; else by what is in them, where that is unique.
     """
-    ours, theirs = _read(first), _read(second)
+    ours, theirs = (_read(run) for run in (first, second))
     same_data = first.manifest["data"]["sha256"] == second.manifest["data"]["sha256"]
     key = "row" if same_data else "hash"
     if not same_data:
@@ -88,14 +68,17 @@ def compare(first: Run, second: Run) -> RunComparison:
     changed = both[against[0] != against[1]]
     refused = (against[1] & ~against[0]).sum()
     sizes, moves = _moves(both)
+    figures = zip(own_figures(first).items(), own_figures(second).values(), strict=True)
+    turned = changed[:LISTED].assign(refused_now=changed["status_b"] != Status.ALREADY_NEGATIVE.value)
+    listed = turned[["row_a", "score_a", "score_b", "refused_now"]].set_axis(TURNED, axis=1)
     return RunComparison(
         matched=len(both),
         by="their row in the same data" if same_data else "what is in them: the two runs read different files",
         only=(first.rows - len(both), second.rows - len(both)),
-        figures=tuple(_figures(first, second)),
+        figures=tuple((name, ours, theirs) for (name, ours), theirs in figures),
         sizes=sizes,
         moves=moves,
-        turned=tuple(_turned(changed[:LISTED])),
+        turned=tuple(listed.itertuples(index=False, name="TurnedCase")),
         refused=int(refused),
         accepted=len(changed) - int(refused),
     )
@@ -113,13 +96,6 @@ def called(first: Run, second: Run) -> tuple[tuple[str, str], tuple[str, str]]:
 def _read(run: Run) -> pd.DataFrame:
     """The few columns that are compared, part by part: the rest of a large run does not stay in memory."""
     return pd.concat(list(run.tables(KEPT)), ignore_index=True)
-
-
-def _turned(changed: pd.DataFrame) -> Iterator[TurnedCases]:
-    columns = ("row_a", "row_b", "score_a", "score_b", "status_b")
-    for row, other, score, other_score, status in zip(*(changed[name] for name in columns), strict=True):
-        refused = status != Status.ALREADY_NEGATIVE.value
-        yield TurnedCases(int(row), int(other), float(score), float(other_score), refused)
 
 
 def _moves(both: pd.DataFrame) -> tuple[tuple[str, ...], tuple[tuple[int, ...], ...]]:
@@ -143,18 +119,8 @@ def _classes(both: pd.DataFrame, side: str) -> np.ndarray[Any, np.dtype[np.int64
     return np.where(both[f"status_{side}"] == Status.ALREADY_NEGATIVE.value, 0, known)
 
 
-def own_figures(run: Run) -> list[ComparedFigure]:
-    """The figures of one run alone."""
-    return [ComparedFigure(name, text, "") for name, text in _of_run(run).items()]
-
-
-def _figures(first: Run, second: Run) -> Iterator[ComparedFigure]:
-    sides = [_of_run(run) for run in (first, second)]
-    for name in sides[0]:
-        yield ComparedFigure(name, sides[0][name], sides[1][name])
-
-
-def _of_run(run: Run) -> dict[str, str]:
+def own_figures(run: Run) -> dict[str, str]:
+    """The figures of one run, as text."""
     tally, table = run.tally, _read(run)
     table = table[table["status"] == Status.EXPLAINED.value]
     return {

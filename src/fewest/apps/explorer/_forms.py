@@ -68,11 +68,13 @@ def fields(
     schema: Schema, values: Mapping[str, Any], typed: Mapping[str, str] | None = None, *, anywhere: bool = False
 ) -> list[FormField]:
     """A field for every feature, with the values given or typed; ``anywhere`` lets numbers leave the range seen."""
-    features = [_anywhere(feature) if anywhere else feature for feature in schema.features]
-    return [
-        replace(_field(f"f{j}", feature, values, typed or {}), hint=_range(schema.features[j]))
-        for j, feature in enumerate(features)
-    ]
+    out = []
+    for j, feature in enumerate(schema.features):
+        field = _field(f"f{j}", _anywhere(feature) if anywhere else feature, values, typed or {})
+        known = feature.is_numeric and math.isfinite(feature.minimum) and math.isfinite(feature.maximum)
+        hint = f"seen in training: {feature.minimum:g} to {feature.maximum:g}" if known else ""
+        out.append(replace(field, hint=hint))
+    return out
 
 
 def read_form(
@@ -113,7 +115,7 @@ def _field(name: str, feature: Feature, values: Mapping[str, Any], typed: Mappin
         return FormField(name, feature.heading, "number", text[:LONGEST], error=error)
     known = _levels(feature)
     present = str(known.index(value)) if value in known else ""
-    options = tuple(_word(level) for level in known)
+    options = tuple(("no", "yes")[level] if isinstance(level, bool) else str(level) for level in known)
     return FormField(name, feature.title, "choice", typed.get(name, present), options, error=error)
 
 
@@ -157,12 +159,3 @@ def _levels(feature: Feature) -> list[Any]:
     if feature.kind == "indicators":
         return list(feature.columns)
     return list(feature.levels) if feature.kind == "category" else []
-
-
-def _word(level: Any) -> str:
-    return ("no", "yes")[level] if isinstance(level, bool) else str(level)
-
-
-def _range(feature: Feature) -> str:
-    known = feature.is_numeric and math.isfinite(feature.minimum) and math.isfinite(feature.maximum)
-    return f"seen in training: {feature.minimum:g} to {feature.maximum:g}" if known else ""

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qsl, urlencode
 
 if TYPE_CHECKING:
-    from starlette.types import ASGIApp, Message, Receive, Scope, Send
+    from starlette.types import ASGIApp, Receive, Scope, Send
 
 LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
 READS = ("GET", "HEAD")
@@ -41,13 +41,7 @@ REFUSALS = {
 
 
 def new_token() -> str:
-    """A key nobody can guess.
-
-    Examples
-    --------
-    >>> len(new_token()) >= 32, new_token() != new_token()
-    (True, True)
-    """
+    """A key nobody can guess."""
     return secrets.token_urlsafe(32)
 
 
@@ -55,11 +49,6 @@ def known_hosts(port: int, extra: Iterable[str] = ()) -> frozenset[str]:
     """Values of the Host header that are answered: this machine under its own names, and what the operator adds.
 
     A name without a port stands for the port that is listened on, and for none (behind a proxy).
-
-    Examples
-    --------
-    >>> sorted(known_hosts(8765, ["risk.example"]))[:3]
-    ['127.0.0.1:8765', '[::1]:8765', 'localhost:8765']
     """
     names = {f"{name}:{port}" for name in LOOPBACK}
     for name in extra:
@@ -73,23 +62,8 @@ def known_hosts(port: int, extra: Iterable[str] = ()) -> frozenset[str]:
 class Guard:
     """Lets through whoever calls this machine by its name and has the key; refuses the rest in plain words.
 
-    Attributes
-    ----------
-    app : ASGI application
-    hosts : frozenset of str
-        As `known_hosts` makes them.
-    token : str
-        The key in the printed address.
-    cookie : str
-        Name of the cookie it is exchanged for; it holds the port, since cookies do not know ports apart.
-    session : str
-        What the cookie holds.
-
-    Examples
-    --------
-    >>> guard = Guard(app=None, hosts=known_hosts(8765), token="secret", cookie="fewest-8765")
-    >>> "127.0.0.1:8765" in guard.hosts, guard.session != guard.token
-    (True, True)
+    ``hosts`` are as `known_hosts` makes them, ``token`` is the key in the printed address. It is exchanged for a cookie
+    that holds ``session``; the cookie's name holds the port, since cookies do not know ports apart.
     """
 
     app: ASGIApp
@@ -106,25 +80,24 @@ class Guard:
         if scope["type"] != "http":
             raise RuntimeError("the explorer speaks HTTP only")
         guarded = _with_headers(send)
-        headers = _Headers(scope["headers"])
-        status = self._refusal(scope, headers)
+        status = self._refusal(scope)
         if status:
             await _say(guarded, status)
         elif scope["method"] in READS and self._has_token(scope):
             await self._let_in(scope, guarded)
-        elif not self._has_cookie(headers):
+        elif not self._has_cookie(scope):
             await _say(guarded, 401)
         else:
             await self.app(scope, receive, guarded)
 
-    def _refusal(self, scope: Scope, headers: _Headers) -> int:
+    def _refusal(self, scope: Scope) -> int:
         """Why nobody is answered, whoever they are; 0 where nothing speaks against it."""
-        host = headers.only("host")
+        host = _only(scope, "host")
         if host is None or host.lower() not in self.hosts:
             return 400
         if scope["method"] not in METHODS:
             return 405
-        if scope["method"] not in READS and not _from_own_page(headers, host):
+        if scope["method"] not in READS and not _from_own_page(scope, host):
             return 403
         return 0
 
@@ -132,9 +105,9 @@ class Guard:
         given = dict(_query(scope)).get("token")
         return given is not None and secrets.compare_digest(given.encode(), self.token.encode())
 
-    def _has_cookie(self, headers: _Headers) -> bool:
+    def _has_cookie(self, scope: Scope) -> bool:
         try:
-            jar = SimpleCookie(headers.only("cookie") or "")
+            jar = SimpleCookie(_only(scope, "cookie") or "")
         except CookieError:
             return False
         kept = jar.get(self.cookie)
@@ -150,23 +123,18 @@ class Guard:
         await _answer(send, 303, b"", moved)
 
 
-@dataclass(frozen=True)
-class _Headers:
-    """Request headers; one that stands twice counts as none."""
-
-    raw: list[tuple[bytes, bytes]]
-
-    def only(self, name: str) -> str | None:
-        found = [value for key, value in self.raw if key.lower() == name.encode()]
-        return found[0].decode("latin-1").strip() if len(found) == 1 else None
+def _only(scope: Scope, name: str) -> str | None:
+    """The value of a request header; None where it is absent or stands twice."""
+    found = [value for key, value in scope["headers"] if key.lower() == name.encode()]
+    return found[0].decode("latin-1").strip() if len(found) == 1 else None
 
 
-def _from_own_page(headers: _Headers, host: str) -> bool:
+def _from_own_page(scope: Scope, host: str) -> bool:
     """Whether a form was sent by a page of the explorer.
 
     Under `no-referrer` browsers send ``Origin: null`` with forms, and say in Sec-Fetch-Site where they come from.
     """
-    origin, site = headers.only("origin"), headers.only("sec-fetch-site")
+    origin, site = _only(scope, "origin"), _only(scope, "sec-fetch-site")
     if site is not None and site != "same-origin":
         return False
     if origin in (None, "null"):
@@ -198,6 +166,5 @@ async def _say(send: Send, status: int) -> None:
 
 async def _answer(send: Send, status: int, body: bytes, headers: dict[str, str]) -> None:
     listed = [(name.encode(), value.encode("latin-1")) for name, value in headers.items()]
-    start: Message = {"type": "http.response.start", "status": status, "headers": listed}
-    await send(start)
+    await send({"type": "http.response.start", "status": status, "headers": listed})
     await send({"type": "http.response.body", "body": body})

@@ -56,24 +56,7 @@ class Effect:
 
 @dataclass(frozen=True)
 class Live:
-    """A model that can be asked, with the choices a run was made with.
-
-    Attributes
-    ----------
-    explainer : Explainer
-    name : str
-        Of the model's file.
-    notes : tuple of str
-        What of the run is not used here.
-
-    Examples
-    --------
-    >>> import fewest as fw
-    >>> decision = fw.Decision(lambda rows: rows["debt"].to_numpy() / 100)
-    >>> live = Live(fw.Explainer(decision, fw.references.supplied(decision, {"debt": [20]})), "model.skops")
-    >>> live.verdict({"debt": 90})[2]
-    'The model predicts refused (refused: 0.900).'
-    """
+    """A model that can be asked, with the choices a run was made with; ``notes`` say what of the run is not used."""
 
     explainer: Explainer
     name: str
@@ -88,15 +71,20 @@ class Live:
     def open(cls, decision: Decision, run: Path, settings: Mapping[str, Any], name: str) -> Live:
         """The explainer a run was made with, from its decision and its own words."""
         from fewest import references
+        from fewest.constraints import Constraints
         from fewest.explainer import Explainer
 
+        try:
+            constraints = Constraints.from_plain(settings["constraints"])
+        except UsageError as error:
+            what = f"the run has a constraint of unknown kind: {error.message}"
+            raise DataError(what, do="leave out --live") from error
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", FewestWarning)  # the page of the references says it
             known = references.load(run / "references.json", decision, on_positive="allow")
         explainer = Explainer(
-            decision, known, constraints=_constraints(settings),
-            weights=settings["weights"], direction=settings["direction"], n_jobs=1, unseen="allow",
-            structure=settings["structure"],
+            decision, known, constraints=constraints, weights=settings["weights"], direction=settings["direction"],
+            n_jobs=1, unseen="allow", structure=settings["structure"],
         )  # fmt: skip
         floor = settings.get("credibility")
         notes = ("The run asked for credible changes; live answers do not.",) if floor else ()
@@ -172,13 +160,3 @@ def _shape(answer: Explanation) -> frozenset[tuple[str, str]] | None:
     if answer.status != Status.EXPLAINED:
         return None
     return frozenset((change.feature, show(change.after)) for change in answer.changes)
-
-
-def _constraints(settings: Mapping[str, Any]) -> Any:
-    """The constraints of a run's settings."""
-    from fewest.constraints import Constraints
-
-    try:
-        return Constraints.from_plain(settings["constraints"])
-    except UsageError as error:
-        raise DataError(f"the run has a constraint of unknown kind: {error.message}", do="leave out --live") from error

@@ -32,25 +32,6 @@ PLACES = {
 KINDS = {".css": "text/css; charset=utf-8", ".js": "text/javascript; charset=utf-8", ".svg": "image/svg+xml"}
 
 
-@dataclass(frozen=True)
-class Site:
-    """What all pages share: the run in a few words, and the name of the model that can be asked, if any."""
-
-    about: str
-    live: str = ""
-
-    def page(
-        self, template: str, here: str, heading: str, question: str, *, notices: Sequence[str] = (), status: int = 200,
-        **values: Any,
-    ) -> HTMLResponse:  # fmt: skip
-        """One page."""
-        text = render(
-            template, "fewest.apps.explorer", about=self.about, live=self.live, places=PLACES, here=here,
-            heading=heading, question=question, notices=notices, **values,
-        )  # fmt: skip
-        return HTMLResponse(text, status)
-
-
 @cache
 def static_files() -> Mapping[str, tuple[bytes, str]]:
     """The few files beside the pages, by name; nothing else can be asked for by name."""
@@ -67,12 +48,28 @@ def static_files() -> Mapping[str, tuple[bytes, str]]:
 
 @dataclass(frozen=True, eq=False)
 class Explored:
-    """Everything that pages are made of: the run, the frame, the run it is compared with, the model to ask."""
+    """Everything that pages are made of: the run, the one it is compared with, the model to ask."""
 
     run: Run
-    site: Site
     other: Run | None = None
     live: Live | None = None
+
+    def page(
+        self, template: str, here: str, heading: str, question: str, *, notices: Sequence[str] = (), status: int = 200,
+        **values: Any,
+    ) -> HTMLResponse:  # fmt: skip
+        """One page, in the frame that all share."""
+        text = render(
+            template, "fewest.apps.explorer", about=self.about, live=self.live.name if self.live else "", places=PLACES,
+            here=here, heading=heading, question=question, notices=notices, **values,
+        )  # fmt: skip
+        return HTMLResponse(text, status)
+
+    @cached_property
+    def about(self) -> str:
+        """The run in a few words, for the top of every page."""
+        view = self.view
+        return f"{view.title} · {view.model_name} · {view.against:,} of {view.rows:,} refused"
 
     @cached_property
     def view(self) -> PopulationView:

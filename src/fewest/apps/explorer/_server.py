@@ -14,28 +14,11 @@ from fewest.apps.explorer._guard import Guard, known_hosts, new_token
 from fewest.errors import MissingExtraError, UsageError
 
 HOST, PORT = "127.0.0.1", 8765
-INSTALL = 'pip install "fewest[explore]"'
 
 
 @dataclass(frozen=True)
 class Binding:
-    """Where the explorer listens.
-
-    Attributes
-    ----------
-    host : str
-        An address of this machine.
-    port : int
-        0 takes a free one.
-    names : sequence of str
-        Further names it is called by (``--allow-host``).
-
-    Examples
-    --------
-    >>> Binding().host
-    '127.0.0.1'
-    >>> Binding("0.0.0.0", names=("risk.example",)).check()
-    """
+    """Where the explorer listens: port 0 takes a free one, ``names`` are further ones it is called by."""
 
     host: str = HOST
     port: int = PORT
@@ -51,13 +34,7 @@ class Binding:
 
 
 def is_loopback(host: str) -> bool:
-    """Whether an address is this machine's own.
-
-    Examples
-    --------
-    >>> is_loopback("127.0.0.1"), is_loopback("::1"), is_loopback("0.0.0.0"), is_loopback("risk.example")
-    (True, True, False, False)
-    """
+    """Whether an address is this machine's own."""
     if host == "localhost":
         return True
     try:
@@ -87,30 +64,16 @@ def listen(binding: Binding) -> socket.socket:
 
 
 def serve(app: Any, binding: Binding, ready: Callable[[str], None], token: str | None = None) -> None:
-    """Serve an application behind a `Guard` until it is stopped.
-
-    Parameters
-    ----------
-    app : ASGI application
-    binding : Binding
-    ready : callable
-        Called with the whole address once it can be opened.
-    token : str, optional
-        Default: a new one.
-
-    Examples
-    --------
-    >>> serve(None, Binding("0.0.0.0"), print)
-    Traceback (most recent call last):
-    ...
-    fewest.errors.UsageError: --host 0.0.0.0 lets other machines ask the explorer
-      Try: leave it out, or name the address they will use: --allow-host NAME
-    """
+    """Serve an application behind a `Guard` until it is stopped; ``ready`` gets the address once it can be opened."""
     try:
         import uvicorn
     except ImportError as error:
-        raise MissingExtraError("the explorer needs uvicorn", do=INSTALL) from error
-    _release_memory()
+        raise MissingExtraError("the explorer needs uvicorn", do='pip install "fewest[explore]"') from error
+    with suppress(ImportError):
+        import pyarrow
+
+        # Arrow's own pool would keep 14 MB for a run of a thousand cases.
+        pyarrow.set_memory_pool(pyarrow.system_memory_pool())
     made = listen(binding)
     port = int(made.getsockname()[1])
     key = token or new_token()
@@ -131,13 +94,7 @@ def serve(app: Any, binding: Binding, ready: Callable[[str], None], token: str |
 
 
 def announcer(open_browser: bool = False) -> Callable[[str], None]:
-    """What prints the address once it can be opened, and opens it where that is asked for.
-
-    Examples
-    --------
-    >>> announcer()("http://127.0.0.1:8765/?token=...")
-    Open http://127.0.0.1:8765/?token=...
-    """
+    """What prints the address once it can be opened, and opens it where that is asked for."""
 
     def announce(address: str) -> None:
         print(f"Open {address}", flush=True)
@@ -152,11 +109,3 @@ def announcer(open_browser: bool = False) -> Callable[[str], None]:
 
 def _shown(host: str) -> str:
     return f"[{host}]" if ":" in host else host
-
-
-def _release_memory() -> None:
-    """Let Arrow give back what it has read: its own pool keeps 14 MB for a run of a thousand cases."""
-    with suppress(ImportError):
-        import pyarrow
-
-        pyarrow.set_memory_pool(pyarrow.system_memory_pool())

@@ -12,12 +12,12 @@ import numpy as np
 import pandas as pd
 
 from fewest.apps.serving.instances import BodyReader, Request
-from fewest.apps.serving.records import explanation_record, prediction_record
 from fewest.apps.serving.refusals import RefusedError
 from fewest.apps.serving.wire import Reply
 from fewest.decision import Decision
 from fewest.errors import DataError, FewestError, FewestWarning
 from fewest.explainer import Explainer
+from fewest.results.record import to_json
 from fewest.runs.row_hashes import row_hashes
 from fewest.tables.saved_schema import plain
 from fewest.tables.schema import Feature, Schema
@@ -163,8 +163,17 @@ class Answerer:
         answers = list(self.explainer.explain(frame, alternatives=job.asked.alternatives, time_limit=left))
         return {
             "predictions": [prediction_record(decision, a.score, a.score >= decision.cut) for a in answers],
-            "explanations": [explanation_record(a) for a in answers],
+            "explanations": [to_json(a, "http") for a in answers],
         }, [str(a.status.value) for a in answers]
+
+
+def prediction_record(decision: Decision, score: float, positive: bool) -> dict[str, Any]:
+    """What the model decides of one case, as JSON values."""
+    return {
+        "prediction": decision.positive_name if positive else decision.negative_name,
+        "positive": bool(positive),
+        "score": plain(float(score)),
+    }
 
 
 def _refused(error: FewestError) -> Reply:
@@ -179,7 +188,7 @@ def _refused(error: FewestError) -> Reply:
     return Reply({"status": error.status}, error.body())
 
 
-def made_up(schema: Schema, typical: pd.DataFrame, rows: int = ROWS) -> pd.DataFrame:
+def made_up(schema: Schema, typical: pd.DataFrame) -> pd.DataFrame:
     """Made-up cases to try a model on, the same ones every time: no rows of people are kept with it.
 
     They are drawn feature by feature from the schema's ranges and levels, from typical rows where it has none.
@@ -187,7 +196,7 @@ def made_up(schema: Schema, typical: pd.DataFrame, rows: int = ROWS) -> pd.DataF
     random = np.random.default_rng(0)
     out: dict[str, Any] = {}
     for feature in schema.features:
-        out.update(_draw(feature, typical, random, rows))
+        out.update(_draw(feature, typical, random, ROWS))
     return schema.conform(pd.DataFrame(out), unseen="allow")
 
 

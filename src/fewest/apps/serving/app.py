@@ -11,10 +11,8 @@ from fastapi.responses import JSONResponse, Response
 from starlette.exceptions import HTTPException
 
 from fewest.apps.serving import documents
-from fewest.apps.serving.access import Buckets, Keys
-from fewest.apps.serving.door import App, Door, Metrics
-from fewest.apps.serving.logs import Log
-from fewest.apps.serving.pool import WorkerPool
+from fewest.apps.serving.door import App, Buckets, Door, Keys, Metrics
+from fewest.apps.serving.pool import EventLog, WorkerPool
 from fewest.apps.serving.refusals import RefusedError, check_headers, read_body
 from fewest.apps.serving.settings import ServiceSettings
 
@@ -31,7 +29,7 @@ HTTP_ERRORS = {
 }
 
 
-def create_app(pools: Mapping[str, WorkerPool], settings: ServiceSettings, keys: Keys | None, log: Log) -> App:
+def create_app(pools: Mapping[str, WorkerPool], settings: ServiceSettings, keys: Keys | None, log: EventLog) -> App:
     """The service over pools (name of each model -> its workers) that have been started; it closes them at its end."""
     metrics = Metrics(pools)
 
@@ -48,8 +46,7 @@ def create_app(pools: Mapping[str, WorkerPool], settings: ServiceSettings, keys:
     for kind in (RefusedError, HTTPException, Exception):
         app.add_exception_handler(kind, _answer_error)
     errors = _errors(401 if keys is not None else 403, 429)
-    _add_health(app, pools)
-    _add_lists(app, pools, metrics, errors)
+    _add_service(app, pools, metrics, errors)
     for pool in pools.values():
         _add_model(app, pool, settings, metrics, errors)
     if keys is not None:
@@ -74,7 +71,9 @@ def _errors(*codes: int) -> Responses:
     return {code: {"model": documents.Error} for code in codes}
 
 
-def _add_health(app: FastAPI, pools: Mapping[str, WorkerPool]) -> None:
+def _add_service(app: FastAPI, pools: Mapping[str, WorkerPool], metrics: Metrics, errors: Responses) -> None:
+    """The routes that are not about one model."""
+
     def health(status: str) -> dict[str, Any]:
         states = {
             name: {"ready": pool.ready > 0, "workers": pool.ready, "busy": pool.busy, "requests": pool.inside}
@@ -93,8 +92,6 @@ def _add_health(app: FastAPI, pools: Mapping[str, WorkerPool]) -> None:
         is_ready = all(pool.ready for pool in pools.values())
         return JSONResponse(health("ready" if is_ready else "not ready"), 200 if is_ready else 503)
 
-
-def _add_lists(app: FastAPI, pools: Mapping[str, WorkerPool], metrics: Metrics, errors: Responses) -> None:
     @app.get("/v1/models", response_model=documents.Models, responses=errors)
     async def models() -> Response:
         """Names of the models."""

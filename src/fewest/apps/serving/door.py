@@ -1,24 +1,31 @@
-"""What every request passes: an id, the key, the rate, and a line in the log when it is over."""
+"""What every request passes: an id, the key, the rate, and a line in the log when it is over.
+
+Keys are known by their sums; each has a token bucket.
+"""
 
 from __future__ import annotations
 
 import asyncio
+import hashlib
+import hmac
 import re
 import time
 import uuid
 from collections.abc import Awaitable, Callable, Iterator, Mapping, MutableMapping
 from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from prometheus_client import CollectorRegistry, Counter, Histogram, Metric, generate_latest
 from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.registry import Collector
+from starlette.responses import Response
 
-from fewest.apps.serving.access import Buckets, Keys
-from fewest.apps.serving.logs import Log
-from fewest.apps.serving.pool import WorkerPool
+from fewest.apps.serving.pool import EventLog, WorkerPool
 from fewest.apps.serving.refusals import RefusedError
 from fewest.apps.serving.settings import LOOPBACK
+from fewest.errors import UsageError
 
 Scope = MutableMapping[str, Any]
 Message = MutableMapping[str, Any]
@@ -29,7 +36,74 @@ OPEN = "/healthz"
 DRAINED, DRAINING = 4_000_000, 1.0  # bytes and seconds
 GOOD_ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
 BOUNDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
+LINE = re.compile(r"(?P<name>[A-Za-z0-9._-]{1,64}):(?P<sum>[0-9a-fA-F]{64})")
+MAKE = "write name:sha256, with the sum from: printf %s KEY | sha256sum"
 HEADERS = ((b"cache-control", b"no-store"), (b"x-content-type-options", b"nosniff"))
+
+
+@dataclass(frozen=True)
+class Keys:
+    """API keys: name -> SHA-256 of the key, in hexadecimal; the keys themselves are nowhere."""
+
+    sums: dict[str, str]
+
+    def who(self, key: str) -> str | None:
+        """Name of the one who holds a key; every line is looked at, in constant time."""
+        shown = hashlib.sha256(key.encode("utf-8", "surrogateescape")).hexdigest()
+        found = None
+        for name, known in self.sums.items():
+            if hmac.compare_digest(shown, known):
+                found = name
+        return found
+
+
+def read_keys(path: Path) -> Keys:
+    """Keys of a file, ``name:sha256`` per line; empty lines and lines that begin with # are left out."""
+    try:
+        lines = path.read_text(encoding="utf-8").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageError(f"the keys file {path.name} cannot be read: {type(error).__name__}", do=MAKE) from error
+    sums: dict[str, str] = {}
+    for number, line in enumerate(lines, start=1):
+        text = line.strip()
+        if not text or text.startswith("#"):
+            continue
+        match = LINE.fullmatch(text)
+        if match is None:
+            # The line is not shown: it may be a key that was written there by mistake.
+            raise UsageError(f"line {number} of {path.name} is not of the form name:sha256", do=MAKE)
+        if match["name"] in sums:
+            raise UsageError(f'line {number} of {path.name}: "{match["name"]}" stands there already', do="rename one")
+        sums[match["name"]] = match["sum"].lower()
+    if not sums:
+        raise UsageError(f"{path.name} holds no key", do=MAKE)
+    return Keys(sums)
+
+
+class Buckets:
+    """Token buckets: each key may send ``rate`` requests a second (0: no limit), and ``burst`` at once after a pause.
+
+    ``clock`` gives seconds, never backwards.
+    """
+
+    def __init__(self, rate: float, burst: float, clock: Callable[[], float] = time.monotonic) -> None:
+        self.rate = rate
+        self.burst = max(1.0, burst)
+        self.clock = clock
+        self._held: dict[str, tuple[float, float]] = {}
+
+    def take(self, name: str) -> float:
+        """Take a token. 0 if there was one; else the seconds until there will be, and nothing is taken."""
+        if self.rate == 0:
+            return 0.0
+        now = self.clock()
+        tokens, before = self._held.get(name, (self.burst, now))
+        tokens = min(self.burst, tokens + (now - before) * self.rate)
+        if tokens < 1:
+            self._held[name] = tokens, now
+            return (1 - tokens) / self.rate
+        self._held[name] = tokens - 1, now
+        return 0.0
 
 
 class Metrics(Collector):
@@ -70,6 +144,7 @@ class Metrics(Collector):
         return generate_latest(self)
 
 
+@dataclass
 class Counted:
     """Passes a request's body on, and knows whether all of it has come.
 
@@ -77,9 +152,8 @@ class Counted:
     a refused body is thrown away first, up to a size and for a moment.
     """
 
-    def __init__(self, receive: Receive) -> None:
-        self.receive = receive
-        self.whole = False
+    receive: Receive
+    whole: bool = False
 
     async def __call__(self) -> Message:
         """The next message from the client."""
@@ -96,15 +170,15 @@ class Counted:
                     left -= len((await self()).get("body", b""))
 
 
+@dataclass(frozen=True)
 class Door:
     """Wraps the application; without keys everybody on this machine may ask."""
 
-    def __init__(self, app: App, keys: Keys | None, buckets: Buckets, metrics: Metrics, log: Log) -> None:
-        self.app = app
-        self.keys = keys
-        self.buckets = buckets
-        self.metrics = metrics
-        self.log = log
+    app: App
+    keys: Keys | None
+    buckets: Buckets
+    metrics: Metrics
+    log: EventLog
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Handle one request."""
@@ -135,7 +209,8 @@ class Door:
             self._let_in(scope["path"], headers, notes)
             await self.app(scope, body, send_marked)
         except RefusedError as refusal:
-            await _respond(send_marked, *refusal.response(request_id))
+            refused, headers, text = refusal.response(request_id)
+            await Response(text, refused, headers)(scope, body, send_marked)
         except Exception as error:
             # The application has answered already; what went wrong is for the operator.
             notes["failure"] = type(error).__name__
@@ -156,26 +231,23 @@ class Door:
 
     def _who(self, headers: dict[str, str]) -> str:
         if self.keys is None:
-            self._check_host(headers.get("host", ""))
-            return "anonymous"
-        scheme, _, key = headers.get("authorization", "").partition(" ")
-        name = self.keys.who(key.strip()) if scheme.lower() == "bearer" else None
-        if name is None:
-            raise RefusedError(
-                401, "there is no valid key", "header Authorization", "every request but /healthz needs one",
-                "send Authorization: Bearer KEY", headers={"WWW-Authenticate": "Bearer"},
-            )  # fmt: skip
-        return name
-
-    @staticmethod
-    def _check_host(host: str) -> None:
-        """Without keys a web page could reach this machine by a name of its own that leads here."""
-        name = host.rsplit(":", 1)[0] if not host.endswith("]") else host
-        if name.strip("[]").lower() not in LOOPBACK:
+            # A web page could reach this machine by a name of its own that leads here.
+            host = headers.get("host", "")
+            name = host.rsplit(":", 1)[0] if not host.endswith("]") else host
+            if name.strip("[]").lower() in LOOPBACK:
+                return "anonymous"
             raise RefusedError(
                 403, "this host name is not served", "header Host", "without keys only this machine may ask",
                 "use http://127.0.0.1, or start the service with --keys",
             )  # fmt: skip
+        scheme, _, key = headers.get("authorization", "").partition(" ")
+        holder = self.keys.who(key.strip()) if scheme.lower() == "bearer" else None
+        if holder is None:
+            raise RefusedError(
+                401, "there is no valid key", "header Authorization", "every request but /healthz needs one",
+                "send Authorization: Bearer KEY", headers={"WWW-Authenticate": "Bearer"},
+            )  # fmt: skip
+        return holder
 
     def _note(self, scope: Scope, status: int, seconds: float, notes: dict[str, Any]) -> None:
         # The path as declared, not as sent: what strangers write belongs neither into logs nor into labels.
@@ -184,11 +256,3 @@ class Door:
         self.metrics.requests.labels(method, path, status).inc()
         self.metrics.request_seconds.labels(path).observe(seconds)
         self.log("request", **notes, method=method, path=path, status=status, seconds=round(seconds, 6))
-
-
-async def _respond(send: Send, status: int, headers: dict[str, str], body: bytes) -> None:
-    """Send a whole response."""
-    pairs = [(name.encode("latin-1"), value.encode("latin-1")) for name, value in headers.items()]
-    pairs.append((b"content-length", str(len(body)).encode()))
-    await send({"type": "http.response.start", "status": status, "headers": pairs})
-    await send({"type": "http.response.body", "body": body})

@@ -17,6 +17,7 @@ from asyncio.subprocess import DEVNULL, PIPE, Process
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -25,9 +26,11 @@ from fewest.apps.serving.refusals import RefusedError
 from fewest.apps.serving.settings import ServiceSettings
 from fewest.errors import ModelError
 
+SENT = ("loader", "memory", "start_limit", "max_instances", "max_alternatives", "time_limit", "hard_limit")
 TOGETHER = 64
 TOGETHER_BYTES = 200_000
 FIRST_PAUSE, LONGEST_PAUSE = 0.1, 30.0
+EventLog = Callable[..., None]  # takes the name of an event and its fields
 ADVICE = "send fewer instances; if it comes again, ask the operator"
 ONE_CORE = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS"), "1")
 
@@ -40,12 +43,12 @@ class WorkerLostError(Exception):
         self.hung = hung
 
 
+@dataclass(frozen=True, eq=False)
 class Worker:
     """A process that holds a model, and what this model takes and says."""
 
-    def __init__(self, process: Process, model: dict[str, Any]) -> None:
-        self.process = process
-        self.model = model
+    process: Process
+    model: dict[str, Any]
 
     @classmethod
     async def start(cls, path: Path, settings: ServiceSettings) -> Worker:
@@ -56,7 +59,12 @@ class Worker:
         )  # fmt: skip
         try:
             async with asyncio.timeout(settings.start_limit):
-                said = await _begin(process, path, settings)
+                assert process.stdin is not None
+                assert process.stdout is not None
+                sent = {"path": str(path), **{name: getattr(settings, name) for name in SENT}}
+                process.stdin.write(wire.json_frame(sent))
+                await process.stdin.drain()
+                said = json.loads(await wire.receive(process.stdout))
         except BaseException as error:
             gone = isinstance(error, asyncio.IncompleteReadError | ConnectionError)
             await _end(process, patience=2.0 if gone else 0.0)
@@ -81,25 +89,13 @@ class Worker:
                 self.process.stdin.write(wire.json_frame({"verbs": verbs}))
                 self.process.stdin.writelines([wire.frame(body) for body in bodies])
                 await self.process.stdin.drain()
-                return [await _reply(self.process.stdout) for _ in bodies]
+                receive = partial(wire.receive, self.process.stdout)
+                return [wire.Reply(dict(json.loads(await receive())), await receive()) for _ in bodies]
         except TimeoutError:
             raise WorkerLostError(f"it took more than {seconds:g} seconds", hung=True) from None
         except (asyncio.IncompleteReadError, ConnectionError, ValueError, TypeError):
             await _end(self.process, patience=2.0)
             raise WorkerLostError(_how_it_ended(self.process)) from None
-
-
-async def _begin(process: Process, path: Path, settings: ServiceSettings) -> Any:
-    assert process.stdin is not None
-    assert process.stdout is not None
-    names = ("loader", "memory", "start_limit", "max_instances", "max_alternatives", "time_limit", "hard_limit")
-    process.stdin.write(wire.json_frame({"path": str(path), **{name: getattr(settings, name) for name in names}}))
-    await process.stdin.drain()
-    return json.loads(await wire.receive(process.stdout))
-
-
-async def _reply(stream: asyncio.StreamReader) -> wire.Reply:
-    return wire.Reply(dict(json.loads(await wire.receive(stream))), await wire.receive(stream))
 
 
 async def _end(process: Process, patience: float = 0.0) -> None:
@@ -144,22 +140,22 @@ class Job:
             self.reply.set_result(reply)
 
 
+@dataclass(eq=False)
 class WorkerPool:
-    """The workers of one model, which is in a file; the log takes an event's name and its fields."""
+    """The workers of one model, which is in a file."""
 
-    def __init__(self, name: str, path: Path, settings: ServiceSettings, log: Callable[..., None]) -> None:
-        self.name = name
-        self.path = path
-        self.settings = settings
-        self.log = log
-        self.model: dict[str, Any] = {}
-        self.request_schema: dict[str, Any] = {}
-        self.lost: dict[str, int] = {"ended": 0, "hung": 0}
-        self.inside = 0
-        self.busy = 0
-        self._waiting: asyncio.Queue[Job] = asyncio.Queue()
-        self._workers: dict[int, Worker] = {}
-        self._tasks: list[asyncio.Task[None]] = []
+    name: str
+    path: Path
+    settings: ServiceSettings
+    log: EventLog
+    model: dict[str, Any] = field(default_factory=dict)
+    request_schema: dict[str, Any] = field(default_factory=dict)
+    lost: dict[str, int] = field(default_factory=lambda: {"ended": 0, "hung": 0})
+    inside: int = 0
+    busy: int = 0
+    _waiting: asyncio.Queue[Job] = field(default_factory=asyncio.Queue)
+    _workers: dict[int, Worker] = field(default_factory=dict)
+    _tasks: list[asyncio.Task[None]] = field(default_factory=list)
 
     @property
     def ready(self) -> int:

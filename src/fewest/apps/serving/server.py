@@ -3,20 +3,54 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import logging
 import re
 import signal
 import socket
+import sys
 from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
+from typing import TYPE_CHECKING, Any, TextIO
 
-from fewest.apps.serving.access import Keys, read_keys
-from fewest.apps.serving.logs import Forward, Log
 from fewest.apps.serving.settings import ServiceSettings
 from fewest.errors import MissingExtraError, UsageError
 
+if TYPE_CHECKING:
+    from fewest.apps.serving.door import Keys
+
 BACKLOG = 2048
 NAME = re.compile(r"[A-Za-z0-9._-]{1,64}")
+
+
+@dataclass(frozen=True)
+class Log:
+    """Writes events, one JSON object per line: names, counts, times and hashes, never values.
+
+    Default: to stderr, as it is when the event is written.
+    """
+
+    stream: TextIO | None = None
+
+    def __call__(self, event: str, **fields: Any) -> None:
+        """Write one event."""
+        now = datetime.now(UTC).isoformat(timespec="milliseconds")
+        line = json.dumps({"time": now, "event": event, **fields}, default=str)
+        print(line, file=self.stream or sys.stderr, flush=True)
+
+
+class Forward(logging.Handler):
+    """Passes what the HTTP library has to say to a log."""
+
+    def __init__(self, log: Log) -> None:
+        super().__init__(logging.WARNING)
+        self.log = log
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Write a record's text; no trace, which could hold values."""
+        self.log("server", level=record.levelname.lower(), text=record.getMessage())
 
 
 def serve(models: Sequence[Path], settings: ServiceSettings, log: Log | None = None) -> int:
@@ -46,6 +80,8 @@ def serve(models: Sequence[Path], settings: ServiceSettings, log: Log | None = N
     except ImportError as error:
         what = "fewest serve needs fastapi, prometheus_client and uvicorn"
         raise MissingExtraError(what, do='pip install "fewest[serve]"') from error
+    from fewest.apps.serving.door import read_keys
+
     keys = read_keys(settings.keys) if settings.keys is not None else None
     with _bound(settings) as listener:
         asyncio.run(_run(named, settings, keys, listener, log or Log()))

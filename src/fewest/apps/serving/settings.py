@@ -8,7 +8,6 @@ from pathlib import Path
 from fewest.errors import UsageError
 
 LOOPBACK = ("127.0.0.1", "::1", "localhost")
-LOADER = "fewest.persistence:load"
 
 
 @dataclass(frozen=True)
@@ -64,7 +63,7 @@ class ServiceSettings:
     burst: float = 200.0
     start_limit: float = 300.0
     # Where a worker finds the function that loads a model, as module:name; tests put a bad model here.
-    loader: str = LOADER
+    loader: str = "fewest.persistence:load"
 
     def __post_init__(self) -> None:
         may_be_zero = ("port", "rate", "max_alternatives")

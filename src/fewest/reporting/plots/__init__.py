@@ -4,21 +4,18 @@ Each can be read in grey: markers, hatches and words carry what is said. The num
 """
 
 from fewest.reporting.plots.bars import BeforeAfterDisplay, FeatureFrequencyDisplay, SevDistributionDisplay
-from fewest.reporting.plots.fronts import FrontDisplay, TrainingFrontDisplay
 from fewest.reporting.plots.hypercube import HypercubeDisplay
 from fewest.reporting.plots.maps import ClusterMapDisplay, RegionDisplay
-from fewest.reporting.plots.trade_offs import FlexibilityDisplay, FloorDisplay, TradeOffDisplay
+from fewest.reporting.plots.trade_offs import (
+    FlexibilityDisplay,
+    FloorDisplay,
+    FrontDisplay,
+    TradeOffDisplay,
+    TrainingFrontDisplay,
+)  # fmt: skip
 
 __all__ = [
-    "BeforeAfterDisplay",
-    "ClusterMapDisplay",
-    "FeatureFrequencyDisplay",
-    "FlexibilityDisplay",
-    "FloorDisplay",
-    "FrontDisplay",
-    "HypercubeDisplay",
-    "RegionDisplay",
-    "SevDistributionDisplay",
-    "TradeOffDisplay",
+    "BeforeAfterDisplay", "ClusterMapDisplay", "FeatureFrequencyDisplay", "FlexibilityDisplay", "FloorDisplay",
+    "FrontDisplay", "HypercubeDisplay", "RegionDisplay", "SevDistributionDisplay", "TradeOffDisplay",
     "TrainingFrontDisplay",
-]
+]  # fmt: skip

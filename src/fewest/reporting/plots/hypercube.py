@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import product
+from itertools import pairwise, product
 from textwrap import fill
 from typing import Any, Self
 
@@ -156,11 +156,7 @@ def _places(table: pd.DataFrame) -> npt.NDArray[np.float64]:
 
 def _way(bits: npt.NDArray[np.bool_], answer: int) -> list[set[int]]:
     """Edges of a shortest way from the case to the answer, its features taken in order."""
-    at, edges = np.zeros(bits.shape[1], dtype=bool), []
-    here = int(np.flatnonzero((bits == at).all(axis=1))[0])
-    for j in np.flatnonzero(bits[answer]):
-        at[j] = True
-        there = int(np.flatnonzero((bits == at).all(axis=1))[0])
-        edges.append({here, there})
-        here = there
-    return edges
+    moved = np.flatnonzero(bits[answer])
+    corners = [np.isin(np.arange(bits.shape[1]), moved[:count]) for count in range(len(moved) + 1)]
+    places = [int(np.flatnonzero((bits == corner).all(axis=1))[0]) for corner in corners]
+    return [set(edge) for edge in pairwise(places)]

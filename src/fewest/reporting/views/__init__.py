@@ -1,19 +1,10 @@
 """Answers as people look at them, from memory or a run folder: what the report and the explorer show."""
 
 from fewest.reporting.views._case import CaseLine, CaseView
-from fewest.reporting.views._csv import as_csv, defused
 from fewest.reporting.views._groups import GroupLine, ReferenceView
 from fewest.reporting.views._index import SORTS, Filter
-from fewest.reporting.views._view import PopulationView
+from fewest.reporting.views._view import PopulationView, as_csv, defused
 
 __all__ = [
-    "SORTS",
-    "CaseLine",
-    "CaseView",
-    "Filter",
-    "GroupLine",
-    "PopulationView",
-    "ReferenceView",
-    "as_csv",
-    "defused",
-]
+    "SORTS", "CaseLine", "CaseView", "Filter", "GroupLine", "PopulationView", "ReferenceView", "as_csv", "defused",
+]  # fmt: skip

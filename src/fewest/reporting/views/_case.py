@@ -37,36 +37,18 @@ class CaseLine:
 
 @dataclass(frozen=True)
 class CaseView:
-    """One case with everything that is known of it.
-
-    Attributes
-    ----------
-    answer : Explanation
-    rows : tuple of CaseRow
-        Its features beside those of the reference, as text, in column order; only the changed ones where the cases were
-        not kept, and none where it was compared with none of several references.
-    proof : tuple of str
-        What was checked, one statement each.
-    others : tuple of tuple of Change
-        Other smallest sets, without those that use a protected feature.
-    withheld : int
-        How many of the others were left out because they use a protected feature.
-    protected : tuple of str
-        Protected features in the set shown.
-    has_cube : bool
-        Whether there are subsets to draw (two to four features), and the proof says what each of them does.
-    rules_known : bool
-        Whether the rules are known under which subsets fail; else the drawing says less about them.
-    """
+    """One case with everything that is known of it."""
 
     answer: Explanation
+    # Its features beside those of the reference, as text, in column order; only the changed ones where the cases were
+    # not kept, and none where it was compared with none of several references.
     rows: tuple[CaseRow, ...]
-    proof: tuple[str, ...]
-    others: tuple[tuple[Change, ...], ...]
-    withheld: int
-    protected: tuple[str, ...]
-    has_cube: bool
-    rules_known: bool = True
+    proof: tuple[str, ...]  # what was checked, one statement each
+    others: tuple[tuple[Change, ...], ...]  # other smallest sets, without those that use a protected feature
+    withheld: int  # how many of the others were left out because they use a protected feature
+    protected: tuple[str, ...]  # protected features in the set shown
+    has_cube: bool  # whether there are subsets to draw (two to four features), and the proof says what each does
+    rules_known: bool = True  # whether the rules are known under which subsets fail; else the drawing says less of them
 
     @property
     def row(self) -> int:

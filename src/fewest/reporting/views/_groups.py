@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from fewest.references.file import Saved
 from fewest.results.drawing import Bar
 from fewest.results.population import Population
 from fewest.tables.schema import Feature
@@ -22,7 +21,6 @@ LEVELS = 12  # further levels are gathered under "others"
 NORMAL = 1.96
 OFTEN = 0.5
 MISSING, OTHERS = "missing", "others"
-Part = tuple["pd.Series[Any]", pd.DataFrame]
 
 
 @dataclass(frozen=True)
@@ -41,7 +39,7 @@ class GroupLine:
     high: float | None
 
 
-def group_lines(parts: Iterable[Part], feature: Feature) -> list[GroupLine]:
+def group_lines(parts: Iterable[tuple[pd.Series[Any], pd.DataFrame]], feature: Feature) -> list[GroupLine]:
     """Figures of each group, summed up part by part: the column that groups, and beside it ``status`` and ``sev``.
 
     The groups are laid down by the feature's levels, or by the first part.
@@ -109,33 +107,16 @@ def _line(name: str, sums: pd.Series[Any]) -> GroupLine:
 
 @dataclass(frozen=True)
 class ReferenceView:
-    """One reference.
-
-    Attributes
-    ----------
-    name : str
-    score : float or None
-        The model's score of it.
-    support : int or None
-        Training rows it stands for.
-    used : int
-        Cases compared with it.
-    rows : tuple of pairs
-        Title of each feature and its value as text.
-    signature, note : str
-        Who signed it and when, and what was written beside it; empty where nobody has.
-    broken : tuple of str
-        What has changed since it was signed.
-    """
+    """One reference."""
 
     name: str
-    score: float | None
-    support: int | None
-    used: int
-    rows: tuple[tuple[str, str], ...]
-    signature: str
-    note: str
-    broken: tuple[str, ...]
+    score: float | None  # the model's score of it
+    support: int | None  # training rows it stands for
+    used: int  # cases compared with it
+    rows: tuple[tuple[str, str], ...]  # title of each feature and its value as text
+    signature: str  # who signed it and when; empty where nobody has
+    note: str  # what was written beside the signature
+    broken: tuple[str, ...]  # what has changed since it was signed
 
     @property
     def is_signed(self) -> bool:
@@ -147,24 +128,20 @@ def reference_views(population: Population, used: Counter[str]) -> list[Referenc
     """The references, in their order."""
     saved, schema = population.saved_references(), population.schema
     cells = Cells.of(schema.conform(saved.frame, unseen="allow"))
+    signatures = saved.signatures or [None] * len(saved)
     return [
-        _reference(saved, k, tuple((f.heading, cell(cells.value(k, f))) for f in schema.features), used)
-        for k in range(len(saved))
+        ReferenceView(
+            name=saved.names[k],
+            score=None if np.isnan(saved.score[k]) else saved.score[k],
+            support=saved.support[k] if saved.support[k] >= 0 else None,
+            used=used[saved.names[k]],
+            rows=tuple((feature.heading, cell(cells.value(k, feature))) for feature in schema.features),
+            signature="" if signature is None else str(signature),
+            note="" if signature is None else signature.note,
+            broken=saved.broken(k),
+        )
+        for k, signature in enumerate(signatures)
     ]
-
-
-def _reference(saved: Saved, k: int, rows: tuple[tuple[str, str], ...], used: Counter[str]) -> ReferenceView:
-    signature = saved.signatures[k] if saved.signatures else None
-    return ReferenceView(
-        name=saved.names[k],
-        score=None if np.isnan(saved.score[k]) else saved.score[k],
-        support=saved.support[k] if saved.support[k] >= 0 else None,
-        used=used[saved.names[k]],
-        rows=rows,
-        signature="" if signature is None else str(signature),
-        note="" if signature is None else signature.note,
-        broken=saved.broken(k),
-    )
 
 
 def often(bars: Sequence[Bar], explained: int) -> list[str]:
@@ -174,20 +151,3 @@ def often(bars: Sequence[Bar], explained: int) -> list[str]:
         for bar in bars
         if explained and bar.share > OFTEN
     ]
-
-
-def protected_used(counts: Mapping[str, int]) -> list[str]:
-    """A warning for each protected feature that is used."""
-    return [
-        f'{count:,} explanation{"s use" if count != 1 else " uses"} the protected feature "{name}".'
-        for name, count in counts.items()
-        if count
-    ]
-
-
-def unsigned(names: Sequence[str]) -> list[str]:
-    """A warning where nobody answers for references."""
-    if not names:
-        return []
-    shown = ", ".join(f'"{name}"' for name in names[:5]) + (" and others" if len(names) > 5 else "")
-    return [f"Nobody has signed off the reference{'s' if len(names) > 1 else ''} {shown}."]

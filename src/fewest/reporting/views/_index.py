@@ -28,29 +28,12 @@ OPEN_ENDS = (Status.UNREACHABLE.value, Status.NOT_CREDIBLE.value, Status.BUDGET.
 
 @dataclass(frozen=True)
 class Filter:
-    """Which cases are wanted; what is left empty does not matter.
+    """Which cases are wanted; what is left empty does not matter."""
 
-    Attributes
-    ----------
-    status : str
-        E.g. ``EXPLAINED``; ``AGAINST`` for every case the model refused.
-    sev : int, optional
-        Number of features changed.
-    feature : str
-        Name of a feature that is changed.
-    reference : str
-        Name of the reference compared with.
-
-    Examples
-    --------
-    >>> Filter(sev=2, feature="debt").sev
-    2
-    """
-
-    status: str = ""
-    sev: int | None = None
-    feature: str = ""
-    reference: str = ""
+    status: str = ""  # such as EXPLAINED; AGAINST for every case the model refused
+    sev: int | None = None  # number of features changed
+    feature: str = ""  # name of a feature that is changed
+    reference: str = ""  # name of the reference compared with
 
 
 @dataclass(frozen=True, eq=False)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -12,17 +14,9 @@ import pandas as pd
 
 from fewest.decision import REFUSED
 from fewest.errors import UsageError
+from fewest.reporting.views import _groups
 from fewest.reporting.views._case import CaseLine, CaseView, case_view
-from fewest.reporting.views._csv import as_csv
-from fewest.reporting.views._groups import (
-    GroupLine,
-    ReferenceView,
-    group_lines,
-    often,
-    protected_used,
-    reference_views,
-    unsigned,
-)
+from fewest.reporting.views._groups import GroupLine, ReferenceView
 from fewest.reporting.views._index import SURVEYED, Filter, Index, Survey, distances
 from fewest.results.drawing import Bar, Bars, Point, counted, percent
 from fewest.results.explanation import Status, show_score
@@ -30,6 +24,9 @@ from fewest.results.population import Population, Tally, summarize
 from fewest.results.record import names_in
 
 PAGE = 50
+LISTS = ("features", "from", "to")
+STARTS = ("=", "+", "-", "@", "\t", "\r", "\n", "\uff1d", "\uff0b", "\uff0d", "\uff20")
+NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
 CSV_COLUMNS = names_in("csv")
 FIGURES = {
     "decided against": "refused", "not possible (proved)": "not possible", "stopped by the budget": "stopped early",
@@ -70,7 +67,7 @@ class PopulationView:
     population: Population
     random_state: int = 0
     verb: str = ""
-    _groups: dict[str, list[GroupLine]] = field(default_factory=dict, repr=False)
+    _by_column: dict[str, list[GroupLine]] = field(default_factory=dict, repr=False)
 
     @property
     def title(self) -> str:
@@ -221,7 +218,7 @@ class PopulationView:
 
     def references(self) -> list[ReferenceView]:
         """The references, with who signed them and how many cases were compared with each."""
-        return reference_views(self.population, self.survey.used)
+        return _groups.reference_views(self.population, self.survey.used)
 
     def groups(self, column: str) -> list[GroupLine]:
         """How many features must change in each group of a feature; empty where it has several columns or no cases."""
@@ -229,20 +226,26 @@ class PopulationView:
         feature = schema.features[schema.index(column)]
         if not self.population.origin.keeps_cases or len(feature.columns) != 1:
             return []
-        if column not in self._groups:
+        if column not in self._by_column:
             name = feature.columns[0]
             beside = zip(self.population.cases((name,)), self.population.tables(("status", "sev")), strict=True)
-            self._groups[column] = group_lines(((frame[name], table) for frame, table in beside), feature)
-        return self._groups[column]
+            self._by_column[column] = _groups.group_lines(((frame[name], table) for frame, table in beside), feature)
+        return self._by_column[column]
 
     def warnings(self) -> list[str]:
         """Warnings to read before anything is concluded."""
         used = {self.titles[name]: n for name, n in self.tally.features.items() if self.protected.get(name)}
+        unsigned = [view.name for view in self.references() if not view.is_signed]
+        shown = ", ".join(f'"{name}"' for name in unsigned[:5]) + (" and others" if len(unsigned) > 5 else "")
         early = self.tally.count(Status.BUDGET)
         return [
-            *often(self.feature_bars().bars, self.explained),
-            *protected_used(used),
-            *unsigned([view.name for view in self.references() if not view.is_signed]),
+            *_groups.often(self.feature_bars().bars, self.explained),
+            *(
+                f'{count:,} explanation{"s use" if count != 1 else " uses"} the protected feature "{name}".'
+                for name, count in used.items()
+                if count
+            ),
+            *([f"Nobody has signed off the reference{'s' if len(unsigned) > 1 else ''} {shown}."] if unsigned else []),
             *([f"{counted(early, 'case')} stopped early, before an end was proved."] if early else []),
         ]
 
@@ -259,3 +262,36 @@ class PopulationView:
             if first or len(kept):
                 yield as_csv(kept, header=first)
             first = False
+
+
+def defused(text: str) -> str:
+    """Text that no spreadsheet takes for a formula; a number stays as it is.
+
+    Examples
+    --------
+    >>> defused("=1+1"), defused("-3.5"), defused("-1+cmd"), defused("rent")
+    ("'=1+1", '-3.5', "'-1+cmd", 'rent')
+    """
+    return f"'{text}" if text.startswith(STARTS) and not NUMBER.fullmatch(text) else text
+
+
+def as_csv(table: pd.DataFrame, header: bool = True) -> bytes:
+    """A table of answers as CSV; the changed features and their values are JSON lists inside their cells.
+
+    Examples
+    --------
+    >>> table = pd.DataFrame({"row": [3], "reference": ["@sum"], "features": [["debt"]]})
+    >>> as_csv(table, header=True)
+    b'row,reference,features\\n3,\\'@sum,"[""debt""]"\\n'
+    """
+    out = {}
+    for name in table:
+        column: Any = table[name]
+        if name in LISTS:
+            column = [json.dumps(list(cell), ensure_ascii=False, default=str) for cell in column]
+        elif not pd.api.types.is_numeric_dtype(column.dtype):
+            words = {word: defused(str(word)) for word in column.dropna().unique()}
+            column = column.astype(object).map(words)
+        out[name] = column
+    text = pd.DataFrame(out).to_csv(index=False, header=header, lineterminator="\n")
+    return str(text).encode("utf-8", "replace")
