@@ -19,8 +19,7 @@ from fewest.references.file import Saved
 from fewest.results import record
 from fewest.results.answers import Answers
 from fewest.results.explanation import STATUSES, About, Change, Explanation, Fact, Status
-from fewest.results.population import Origin, Tally, summarize
-from fewest.results.summary import Summary, figure
+from fewest.results.population import Origin, Summary, Tally, figure, summarize
 from fewest.tables.files import write_text
 from fewest.tables.frames import mix
 from fewest.tables.json_cells import Read, goal_cells, moved_cells

@@ -12,8 +12,38 @@ import pandas as pd
 
 from fewest.references.file import Saved
 from fewest.results.explanation import STATUSES, About, Explanation, Status
-from fewest.results.summary import Summary
 from fewest.tables.schema import Schema
+
+
+class Summary(dict[str, Any]):
+    """Figures of a whole table; prints as lines.
+
+    Examples
+    --------
+    >>> print(Summary({"cases": 3, "mean SEV": 1.5}))
+    cases     3
+    mean SEV  1.5
+    """
+
+    def __str__(self) -> str:
+        width = max(map(len, self))
+        return "\n".join(f"{name:<{width}}  {figure(value)}" for name, value in self.items())
+
+    __repr__ = __str__
+
+
+def figure(value: Any) -> str:
+    """A figure of a summary as text.
+
+    Examples
+    --------
+    >>> figure(1.23456), figure(float("nan")), figure(3)
+    ('1.235', '-', '3')
+    """
+    if isinstance(value, float):
+        return "-" if np.isnan(value) else f"{value:.4g}"
+    return str(value)
+
 
 KEPT = 1 << 21  # figures of more explained cases than this are medians and means of a regular draw
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import lru_cache
@@ -17,8 +17,7 @@ import pandas as pd
 from fewest.errors import DataError, FewestError
 from fewest.results import record
 from fewest.results.record import Answered
-from fewest.runs import older_parts
-from fewest.runs.storage import need_arrow
+from fewest.runs.storage import first_line, need_arrow
 from fewest.tables.json_cells import lines
 from fewest.tables.saved_schema import plain
 from fewest.tables.schema import Feature, Schema
@@ -50,14 +49,7 @@ def certificates(answered: Answered) -> bytes:
 
 
 def write_cases(schema: Schema, frame: pd.DataFrame) -> tuple[str, bytes]:
-    """Ending and content of the file of cases; a column with levels of several types makes it JSON lines.
-
-    Examples
-    --------
-    >>> X = pd.DataFrame({"code": pd.Categorical([1, "a"])})
-    >>> write_cases(Schema.infer(X), X)
-    ('cases.jsonl', b'{"code": 1}\\n{"code": "a"}\\n')
-    """
+    """Ending and content of the file of cases; a column with levels of several types makes it JSON lines."""
     import pyarrow as pa
 
     frame = frame[list(schema.columns)]
@@ -77,8 +69,8 @@ def readable(path: Path) -> Iterator[None]:
     except FewestError:
         raise
     except (OSError, ValueError, KeyError, TypeError, IndexError) as error:
-        first = (str(error).splitlines() or [type(error).__name__])[0]
-        raise DataError(f"{path.name} cannot be read: {first}", do="restore it, or explain again") from error
+        why = first_line(error)
+        raise DataError(f"{path.name} cannot be read: {why}", do="restore it, or explain again") from error
 
 
 def load(path: Path, columns: Sequence[str] | None = None) -> Any:
@@ -129,10 +121,10 @@ def read_answer(path: Path, place: int) -> dict[str, Any]:
     row = read_one(path, place)
     with readable(path):
         if path.suffix == ".jsonl":
-            row = older_parts.row_of(row)
+            row = _older_row(row)
         else:
             row = {**row, **{name: [json.loads(text) for text in row[name]] for name in JSON_TEXT}}
-        sets = [older_parts.changes_of(one) for one in row["alternatives"]]
+        sets = [_older_changes(one) for one in row["alternatives"]]
         return {"all_listed": False, **row, "alternatives": sets}
 
 
@@ -144,7 +136,7 @@ def read_answers(
         rows = load(path, columns)
         if places is not None:
             rows = [rows[place] for place in places] if isinstance(rows, list) else rows.take(places)
-        frame = older_parts.table_of(rows) if isinstance(rows, list) else rows.to_pandas()
+        frame = _older_table(rows) if isinstance(rows, list) else rows.to_pandas()
         if "all_listed" not in frame and (columns is None or "all_listed" in columns):
             frame["all_listed"] = False  # parts written before it was kept do not know
         for name in frame.columns:
@@ -166,5 +158,30 @@ def _plain_column(column: pd.Series[Any], decode: bool) -> Any:
         values = json.loads(f"[{','.join(text for cell in column for text in cell)}]")
         column = pd.Series(record.split(values, column.map(len).to_numpy(dtype=np.int64)), dtype=object)
     if kind == "sets":
-        return [[older_parts.changes_of(one) for one in row] for row in column]
+        return [[_older_changes(one) for one in row] for row in column]
     return [list(cell) for cell in column] if kind in ("features", "values") else column
+
+
+def _older_table(lines: Sequence[str]) -> pd.DataFrame:
+    """A part of JSON lines, as earlier versions wrote them, as a table of typed columns."""
+    frame = pd.DataFrame([_older_row(json.loads(line)) for line in lines])
+    numbers = ("cost", "score_after", "margin", "lower_bound", "l_inf", "log_density")
+    return frame.astype({"sev": "Int64", "hash": "uint64", **dict.fromkeys(numbers, float)})
+
+
+def _older_row(record: Mapping[str, Any]) -> dict[str, Any]:
+    """One answer: a bound of null stands for infinity where the case was searched; hashes are hexadecimal text."""
+    unbounded = record["status"] != "ALREADY_NEGATIVE" and record["lower_bound"] is None
+    return {
+        **record,
+        "hash": int(record["hash"], 16),
+        "lower_bound": float("inf") if unbounded else record["lower_bound"],
+        "all_listed": record.get("all_listed", False),
+    }
+
+
+def _older_changes(listed: Any) -> list[dict[str, Any]]:
+    """A listed set: changes as they are; earlier versions wrote names alone, or with the values they lead to."""
+    if isinstance(listed, Mapping):
+        return [{"feature": name, "to": value} for name, value in listed.items()]
+    return [dict(change) if isinstance(change, Mapping) else {"feature": change} for change in listed]

@@ -18,18 +18,7 @@ FIRST, SECOND = np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
 def row_hashes(schema: Schema, frame: pd.DataFrame) -> Words:
     """Fingerprint of each row (n,) uint64; 3 and 3.0 are the same, and so are all ways to say "missing".
 
-    Parameters
-    ----------
-    schema : Schema
-    frame : (n, columns)
-        Rows, conformed to the schema.
-
-    Examples
-    --------
-    >>> X = pd.DataFrame({"age": [30, 40, 30], "job": ["a", "a", "a"]})
-    >>> first, second, third = row_hashes(Schema.infer(X), X).tolist()
-    >>> first == third, first == second
-    (True, False)
+    The rows are conformed to the schema.
     """
     out = np.full(len(frame), _word("\x1f".join(schema.columns)), dtype=np.uint64)
     for feature in schema.features:

@@ -18,7 +18,7 @@ from fewest.runs.parts import read_answers, read_cases
 from fewest.runs.row_hashes import row_hashes
 from fewest.runs.run_files import REFERENCES, RunFiles, canonical, is_sealed, part_files
 from fewest.runs.storage import digest, file_digest
-from fewest.runs.verification.report import Report
+from fewest.runs.verification.base import Report
 
 
 def check_manifest(run: RunFiles, report: Report) -> None:
