@@ -27,17 +27,9 @@ EXPLAINED, UNREACHABLE, NEGATIVE = (
 class Sparsity:
     """SEV over the explained cases; outcomes that are not numbers are counted beside it (rule 3).
 
-    Attributes
-    ----------
-    n : int
-        Explained cases.
-    mean_sev : float
-        NaN where no case is explained.
-    share_one : float
-        Share of them with SEV 1.
-    largest : int
-    unreachable, not_credible, stopped : int
-        Cases decided against that have no SEV: proved impossible, not credible, stopped by the budget.
+    Of the ``n`` explained cases ``share_one`` have SEV 1; the mean is NaN where there are none. ``unreachable``,
+    ``not_credible`` and ``stopped`` cases are decided against and have no SEV: proved impossible, not credible, stopped
+    by the budget.
     """
 
     n: int
@@ -80,19 +72,9 @@ class Closeness:
     Cases that change no number count, with distance zero (rule 11). The paper's figures leave such cases out, and are
     means under one heading and medians under the other; both are given here, over the same cases.
 
-    Attributes
-    ----------
-    n : int
-        Explained cases.
-    median_l_inf, mean_l_inf : float
-        Largest change of a number, in standard deviations.
-    mean_l0 : float
-        Features changed.
-    median_l2, mean_l2 : float
-        Euclidean length of the change of all numbers, in standard deviations.
-    median_gower, mean_gower : float
-        Mean over all features of the change: as a share of the range seen for numbers, 1 for anything else that
-        changes.
+    ``l_inf`` is the largest change of a number and ``l2`` the Euclidean length of the change of all numbers, both in
+    standard deviations; ``l0`` counts the features changed. ``gower`` is the mean over all features of the change: as a
+    share of the range seen for numbers, 1 for anything else that changes.
     """
 
     n: int
@@ -156,14 +138,8 @@ def _shares_of_range(schema: Schema, steps: Floats) -> Floats:
 class Likelihood:
     """Log-densities over the explained cases; NaN where there are none.
 
-    Attributes
-    ----------
-    n : int
-        Explained cases.
-    mean, median : float
-        Of the log-densities of what cases were turned into.
-    share_credible : float
-        Share of them at or above the credibility's floor.
+    Mean and median are of what the ``n`` explained cases were turned into; ``share_credible`` of these are at or above
+    the credibility's floor.
     """
 
     n: int
@@ -201,16 +177,9 @@ def likelihood(out: Explanations, credibility: Credibility) -> Likelihood:
 class Stability:
     """How often the set of features changes under measurement noise; NaN where no case is explained.
 
-    Attributes
-    ----------
-    n : int
-        Explained cases.
-    share_changed : float
-        Share of all draws in which the set is another one, or there is none.
-    share_ever_changed : float
-        Share of the cases for which that happens in any draw.
-    share_turned : float
-        Share of all draws in which the noise alone turns the decision; part of ``share_changed``.
+    In ``share_changed`` of all draws of the ``n`` explained cases the set is another one, or there is none, and in
+    ``share_turned`` of them because the noise alone turns the decision; ``share_ever_changed`` of the cases have such a
+    draw.
     """
 
     n: int

@@ -15,8 +15,7 @@ from fewest.errors import DataError, UsageError
 from fewest.explainer import Explainer
 from fewest.runs.cases import Cases, RawPart, check_columns
 from fewest.runs.part_worker import explained
-from fewest.runs.parts import as_arrow
-from fewest.runs.row_hashes import row_hashes
+from fewest.runs.parts import as_arrow, row_hashes
 from fewest.runs.storage import need_arrow
 
 CHUNK_ROWS = 20_000

@@ -20,6 +20,12 @@ from fewest.tables.schema import Schema
 
 CSV, PARQUET = (".csv", ".csv.gz"), (".parquet", ".pq")
 BATCH = 20_000
+MISSING = (
+    "", "#N/A", "#N/A N/A", "#NA", "-1.#IND", "-1.#QNAN", "-NaN", "-nan", "1.#IND", "1.#QNAN", "<NA>", "N/A", "NA",
+    "NULL", "NaN", "None", "n/a", "nan", "null",
+)  # fmt: skip
+TRUE, FALSE = ("True", "TRUE", "true", "1"), ("False", "FALSE", "false", "0")
+BLOCK = 1 << 20
 
 
 def find(data: str | Path | Sequence[str | Path]) -> tuple[Path, ...]:
@@ -187,14 +193,6 @@ def _refuse_infinite(frame: pd.DataFrame) -> None:
                 raise DataError(f'row {row:,} of the data, column "{column}": it is infinite', do="write a number")
 
 
-MISSING = (
-    "", "#N/A", "#N/A N/A", "#NA", "-1.#IND", "-1.#QNAN", "-NaN", "-nan", "1.#IND", "1.#QNAN", "<NA>", "N/A", "NA",
-    "NULL", "NaN", "None", "n/a", "nan", "null",
-)  # fmt: skip
-TRUE, FALSE = ("True", "TRUE", "true", "1"), ("False", "FALSE", "false", "0")
-BLOCK = 1 << 20
-
-
 def column_kind(dtype: Any) -> str:
     """How the cells of a column are read: ``text``, ``whole``, ``number`` or ``truth``."""
     if isinstance(dtype, pd.CategoricalDtype):
@@ -206,7 +204,7 @@ def column_kind(dtype: Any) -> str:
 
 
 def pieces(path: Path, schema: Schema) -> Iterator[Any]:
-    """A CSV file as Arrow batches."""
+    """A CSV file as Arrow batches, strictly: a row of another length, another encoding or a NUL byte is an error."""
     need_arrow(f"reading {path.name} in pieces")
     header = _header(path)
     check_columns(path, header, schema)

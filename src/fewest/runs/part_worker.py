@@ -24,8 +24,9 @@ from fewest.results.answers import Answers
 from fewest.results.explanations import Explanations
 from fewest.runs.cases import Cases, RawPart, within
 from fewest.runs.folder import write_part
-from fewest.runs.parts import as_arrow, as_parquet, certificates, write_cases
-from fewest.runs.row_hashes import row_hashes
+from fewest.runs.parts import as_arrow, as_parquet, certificates, row_hashes, write_cases
+
+Done = tuple[int, dict[str, Any]]
 
 
 @dataclass(frozen=True)
@@ -101,9 +102,6 @@ def placed(frame: pd.DataFrame) -> Iterator[None]:
             yield
     except (DataError, ModelError) as error:
         raise type(error)(f"{within(frame)}: {error.message}", error.do) from error
-
-
-Done = tuple[int, dict[str, Any]]
 
 
 def in_process(work: PartWork, parts: Iterator[RawPart], deadline: float = np.inf) -> Generator[Done]:
@@ -187,20 +185,16 @@ def _serve(connection: Connection, packed: bytes) -> None:
     from threadpoolctl import threadpool_limits
 
     work: PartWork = pickle.loads(packed)
-    with threadpool_limits(1), suppress(EOFError, BrokenPipeError, ConnectionResetError):
-        _answer(connection, work)
-
-
-def _answer(connection: Connection, work: PartWork) -> None:
     is_ready = False
-    while True:
-        part: RawPart = connection.recv()
-        try:
-            if not is_ready:
-                work.ready()
-                is_ready = True
-            connection.send(work.do(part))
-        except FewestError as error:
-            connection.send((type(error).__name__, error.message, error.do))
-        except Exception as error:
-            connection.send((type(error).__name__, str(error), None))
+    with threadpool_limits(1), suppress(EOFError, BrokenPipeError, ConnectionResetError):
+        while True:
+            part: RawPart = connection.recv()
+            try:
+                if not is_ready:
+                    work.ready()
+                    is_ready = True
+                connection.send(work.do(part))
+            except FewestError as error:
+                connection.send((type(error).__name__, error.message, error.do))
+            except Exception as error:
+                connection.send((type(error).__name__, str(error), None))

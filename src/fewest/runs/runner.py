@@ -6,9 +6,10 @@ import json
 import time
 import warnings
 from collections import Counter
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import replace
+from functools import partial
 from itertools import chain, islice
 from pathlib import Path
 from typing import Any
@@ -25,9 +26,9 @@ from fewest.explainer import Explainer
 from fewest.models.trees import Tree, read
 from fewest.models.trees.file import as_dict
 from fewest.references import Leaves, References
-from fewest.runs.cases import Cases, RawPart, find, fingerprints
+from fewest.runs.cases import Cases, find, fingerprints
 from fewest.runs.folder import Folder, make_folder
-from fewest.runs.part_worker import Done, PartWork, in_process, in_workers, out_of_time
+from fewest.runs.part_worker import PartWork, in_process, in_workers, out_of_time
 from fewest.runs.run import Run
 from fewest.runs.run_files import FORMAT, KIND, REFERENCES, TREE, canonical, read_references
 from fewest.runs.storage import digest, file_digest, locked, need_arrow, sweep
@@ -144,7 +145,10 @@ def _fill(folder: Folder, work: PartWork, n_jobs: int, deadline: float, progress
         raise out_of_time()
     total, counts = work.cases.count(), Counter(folder.tally().counts)
     parts = work.cases.parts(lambda number: number not in folder.done)
-    with closing(_done(work, parts, n_jobs, deadline)) as results:
+    first = list(islice(parts, 2))
+    several = n_jobs > 1 and len(first) > 1  # a table of one part is not worth other processes
+    do = partial(in_workers, n_jobs=n_jobs) if several else in_process
+    with closing(do(work, chain(first, parts), deadline=deadline)) as results:
         for number, record in results:
             folder.add(number, record)
             counts.update(record["counts"])
@@ -152,14 +156,6 @@ def _fill(folder: Folder, work: PartWork, n_jobs: int, deadline: float, progress
                 progress(counts.total(), total, dict(counts))
     if sorted(folder.done) != list(range(len(folder.done))):
         raise DataError("the data ended before their time", do="run the same command again when they are whole")
-
-
-def _done(work: PartWork, parts: Iterator[RawPart], n_jobs: int, deadline: float) -> Generator[Done]:
-    """Results as they come; a table of one part is not worth other processes."""
-    first = list(islice(parts, 2))
-    if n_jobs > 1 and len(first) > 1:
-        return in_workers(work, chain(first, parts), n_jobs, deadline)
-    return in_process(work, chain(first, parts), deadline)
 
 
 def _check(**counts: int | None) -> None:

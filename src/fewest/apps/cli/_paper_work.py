@@ -11,9 +11,8 @@ from typing import TYPE_CHECKING, Any
 from fewest.errors import DataError, UsageError
 from fewest.experiments import paper
 from fewest.experiments.paper import FileStore, Record, Store, Table, as_dict, as_text, figures, run, summarise
-from fewest.experiments.paper.everything import PICTURES, Plan, everything, write_table
+from fewest.experiments.paper.everything import PICTURES, Plan, everything, write_page, write_table
 from fewest.experiments.paper.figures import Figure
-from fewest.experiments.paper.page import write_page
 from fewest.tables.files import write_text
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from fewest.runs.row_hashes import row_hashes
+from fewest.runs.parts import row_hashes
 from fewest.runs.verification.base import Report, Scorer, entered
 from fewest.runs.verification.rules import StatedRules, as_order, differing
 from fewest.tables.arrays import Bools, Floats, Ints
