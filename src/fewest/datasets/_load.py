@@ -72,7 +72,10 @@ def load(name: str, path: str | Path | None = None) -> Dataset:
         raise DataError(f"there is no file or folder {place}", do=f"check the path; get it: {wanted.get}")
     file = locate(wanted, place)
     if file is None:
-        raise _nothing(wanted, place)
+        lacking = f"neither {' or '.join(wanted.files)} nor a {SCHEMA}"
+        if (place / SCHEMA).exists():
+            lacking = f"no file {describe_folder(wanted, place).file.name}"
+        raise DataError(f"there is {lacking} in {place}", do=f"get it: {wanted.get}")
     described = _described(wanted, file.parent)
     if described is not None and described.file == file:
         return load_table(wanted, described)
@@ -100,14 +103,6 @@ def locate(wanted: Book, place: Path) -> Path | None:
     described = _described(wanted, place)
     table = [] if described is None else [described.file]
     return next((file for file in [*table, *(place / name for name in wanted.files)] if file.is_file()), None)
-
-
-def _nothing(wanted: Book, folder: Path) -> DataError:
-    """The error for a folder that has neither the table nor the original."""
-    do = f"get it: {wanted.get}"
-    if (folder / SCHEMA).exists():
-        return DataError(f"there is no file {describe_folder(wanted, folder).file.name} in {folder}", do=do)
-    return DataError(f"there is neither {' or '.join(wanted.files)} nor a {SCHEMA} in {folder}", do=do)
 
 
 def load_german() -> Dataset:

@@ -231,12 +231,6 @@ def _write(stem: Path, document: Any, markdown: str) -> None:
     write_text(f"{stem}.md", markdown)
 
 
-def made_with(clock: Clock = utc_now) -> str:
-    """The date, and the versions of what a run depends on."""
-    packages = ", ".join(f"{name} {version}" for name, version in versions(PACKAGES).items())
-    return f"{clock():%Y-%m-%d} with Python {platform.python_version()}, {packages}"
-
-
 def index_html(results: Results, quick: bool = False, title: str = TITLE, made: str = "") -> str:
     """The page as text; pictures are files beside it. A quick one says that its figures are not to be compared."""
     return render(
@@ -275,7 +269,8 @@ def contents_md(results: Results, quick: bool = False, title: str = TITLE, made:
 
 def write_page(plan: Plan, results: Results, clock: Clock = utc_now) -> Path:
     """Write ``index.html``, and ``index.md`` for who reads the folder, into the plan's folder; returns the first."""
-    path, made = Path(plan.out) / INDEX, made_with(clock)
+    path, packages = Path(plan.out) / INDEX, [f"{name} {version}" for name, version in versions(PACKAGES).items()]
+    made = f"{clock():%Y-%m-%d} with Python {platform.python_version()}, {', '.join(packages)}"
     write_text(path, index_html(results, plan.quick, made=made))
     write_text(path.with_name(CONTENTS), contents_md(results, plan.quick, made=made))
     return path
