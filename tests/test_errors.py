@@ -27,8 +27,7 @@ from fewest.references.file import read_saved
 from fewest.reporting.plots import ClusterMapDisplay, FeatureFrequencyDisplay, RegionDisplay
 from fewest.results import metrics
 from fewest.runs import explain_files, verify
-from fewest.runs.cases import Cases
-from fewest.runs.csv_files import pieces
+from fewest.runs.cases import Cases, pieces
 from fewest.runs.parts import read_cases
 
 X = pd.DataFrame({"debt": np.arange(40) % 20, "age": 20 + np.arange(40)})

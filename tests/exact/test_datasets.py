@@ -12,6 +12,7 @@ from slow_cases import mostly_slow
 import fewest as fw
 from fewest import checks
 from fewest.experiments.benchmarking import subjects
+from fewest.experiments.paper import data_folder
 
 KINDS = ("l2lr", "l1lr", "gbdt", "mlp", "histgb", "xgboost", "lightgbm", "forest8")
 CASES = 25
@@ -38,7 +39,7 @@ def levels(
 @pytest.mark.parametrize("kind", mostly_slow(KINDS, ("l2lr", "gbdt", "mlp", "xgboost")))
 @pytest.mark.parametrize("name", mostly_slow(("german", "compas", "adult", "headline"), ("german",)))
 def test_answers_on_the_papers_data_are_smallest(name: str, kind: str) -> None:
-    if name != "german" and subjects.data_folder() is None:
+    if name != "german" and data_folder() is None:
         pytest.skip("the paper's data are not here (FEWEST_DATA)")
     if kind in ("xgboost", "lightgbm"):
         pytest.importorskip(kind)

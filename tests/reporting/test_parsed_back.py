@@ -15,6 +15,7 @@ from paper_data import paper_data as paper_data
 import fewest as fw
 from fewest.apps.cli._files import as_csv
 from fewest.experiments.benchmarking import subjects
+from fewest.experiments.paper import data_folder
 from fewest.reporting import Code, Codes, letter
 from fewest.results.explanation import Status
 from fewest.results.explanations import Explanations
@@ -27,7 +28,7 @@ Rows = dict[str, list[dict[str, Any]]]
 @lru_cache(maxsize=16)
 def explained(name: str, kind: str, most: int) -> Explanations:
     """Explanations of a model on a dataset, with all smallest sets, towards references that are signed."""
-    if name != "german" and subjects.data_folder() is None:
+    if name != "german" and data_folder() is None:
         pytest.skip("the paper's data are not here (FEWEST_DATA)")
     subject = subjects.subject(name, "l2lr" if kind == "tree" else kind)
     decision, refs, cases = subject.decision, subject.references, subject.cases

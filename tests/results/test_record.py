@@ -14,7 +14,7 @@ from sklearn.linear_model import LogisticRegression
 import fewest as fw
 from fewest.results import record
 from fewest.results.explanations import Explanations
-from fewest.results.population import Tally, sentences, summarize
+from fewest.results.population import Tally, summarize
 
 DOCS = Path(__file__).parents[2] / "docs" / "scale.md"
 BEGIN, END = "<!-- columns: begin -->\n", "<!-- columns: end -->"
@@ -79,7 +79,6 @@ def test_figures_are_those_of_the_parts_together() -> None:
     assert Tally.from_dict(json.loads(json.dumps(whole.to_dict()))) == whole
     assert whole.cases == len(out) == sum(out.counts().values())
     assert summarize(out)["mean SEV"] == out.sev().mean() == whole.mean_sev
-    assert sentences(out, [0, 5]) == [str(out[0]), str(out[5])]
 
 
 if __name__ == "__main__":

@@ -11,8 +11,7 @@ import pandas as pd
 import pytest
 
 from fewest.runs import Run, explain_files
-from fewest.runs.parts import as_arrow, as_parquet, certificates, read_answers
-from fewest.runs.row_hashes import row_hashes
+from fewest.runs.parts import as_arrow, as_parquet, certificates, read_answers, row_hashes
 from fewest.tables.json_cells import moved_cells, numbers
 
 

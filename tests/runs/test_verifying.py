@@ -16,9 +16,9 @@ import fewest as fw
 from fewest.runs import explain_files, verify
 from fewest.runs.run_files import MANIFEST, sealed
 from fewest.runs.storage import digest
-from fewest.runs.verification.minimality import ClaimCubes, refute
-from fewest.runs.verification.model_scores import Scorer
+from fewest.runs.verification.base import Scorer
 from fewest.runs.verification.rules import StatedRules
+from fewest.runs.verification.verifier import ClaimCubes, refute
 
 pytest.importorskip("pyarrow")
 Rows = list[dict[str, Any]]

@@ -16,8 +16,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from fewest.datasets._books import NAMES, Book, Dataset, book, dataset
-from fewest.datasets._cells import outcomes, read_bytes, read_cells, refuse_missing, typed
-from fewest.datasets._originals import decode, load_original
+from fewest.datasets._originals import decode, load_original, outcomes, read_bytes, read_cells, refuse_missing, typed
 from fewest.errors import DataError
 
 ENVIRONMENT = "FEWEST_DATA"
@@ -73,8 +72,14 @@ def load(name: str, path: str | Path | None = None) -> Dataset:
         raise DataError(f"there is no file or folder {place}", do=f"check the path; get it: {wanted.get}")
     file = locate(wanted, place)
     if file is None:
-        raise _nothing(wanted, place)
-    return load_table(wanted, file.parent) if _is_table(wanted, file) else load_original(wanted, file)
+        lacking = f"neither {' or '.join(wanted.files)} nor a {SCHEMA}"
+        if (place / SCHEMA).exists():
+            lacking = f"no file {describe_folder(wanted, place).file.name}"
+        raise DataError(f"there is {lacking} in {place}", do=f"get it: {wanted.get}")
+    described = _described(wanted, file.parent)
+    if described is not None and described.file == file:
+        return load_table(wanted, described)
+    return load_original(wanted, file)
 
 
 def place_of(path: str | Path | None) -> Path | None:
@@ -83,31 +88,21 @@ def place_of(path: str | Path | None) -> Path | None:
     return Path(chosen) if chosen else None
 
 
-def _is_table(wanted: Book, file: Path) -> bool:
-    """Whether a file is a table that the schema beside it describes."""
+def _described(wanted: Book, folder: Path) -> Described | None:
+    """What a folder's schema says of a dataset, if anything."""
     try:
-        return describe_folder(wanted, file.parent).file == file
+        return describe_folder(wanted, folder)
     except DataError:
-        return False
+        return None
 
 
 def locate(wanted: Book, place: Path) -> Path | None:
     """The file to read: the one named, or a folder's table, or an original in it; None where there is neither."""
     if place.is_file():
         return place
-    try:
-        table = [describe_folder(wanted, place).file]
-    except DataError:
-        table = []
+    described = _described(wanted, place)
+    table = [] if described is None else [described.file]
     return next((file for file in [*table, *(place / name for name in wanted.files)] if file.is_file()), None)
-
-
-def _nothing(wanted: Book, folder: Path) -> DataError:
-    """The error for a folder that has neither the table nor the original."""
-    do = f"get it: {wanted.get}"
-    if (folder / SCHEMA).exists():
-        return DataError(f"there is no file {describe_folder(wanted, folder).file.name} in {folder}", do=do)
-    return DataError(f"there is neither {' or '.join(wanted.files)} nor a {SCHEMA} in {folder}", do=do)
 
 
 def load_german() -> Dataset:
@@ -144,16 +139,13 @@ def describe_folder(book: Book, folder: Path) -> Described:
         ) from error
 
 
-def load_table(book: Book, folder: Path) -> Dataset:
+def load_table(book: Book, described: Described) -> Dataset:
     """Read one table of a data folder and check it against the folder's schema."""
-    described = describe_folder(book, folder)
     file = described.file
-    if not file.is_file():
-        raise DataError(f"there is no file {file.name} in {folder}", do=f"get it: {book.get}")
     content, sha256 = read_bytes(file, book)
     if sha256 != described.sha256:
         raise DataError(
-            f"{file.name} in {folder} is not the file {SCHEMA} describes (its sha256 differs)",
+            f"{file.name} in {file.parent} is not the file {SCHEMA} describes (its sha256 differs)",
             do=f"get it: {book.get}",
         )
     cells = read_cells(content, file.name)

@@ -14,8 +14,7 @@ from fewest.reporting.page_templates import render
 from fewest.reporting.views import CaseView, PopulationView, ReferenceView
 from fewest.results.drawing import STYLE, bar_chart, percent, scatter
 from fewest.results.explanation import STATUSES, Status
-from fewest.results.population import Population
-from fewest.results.summary import figure
+from fewest.results.population import Population, figure
 from fewest.tables.wording import clip
 
 MAX_BYTES = 200_000

@@ -90,18 +90,11 @@ class Change:
 
 @dataclass(frozen=True)
 class Fact:
-    """One feature of a case beside the typical case: what it is, what is typical, what would have turned it.
-
-    Examples
-    --------
-    >>> Fact("duration_months", 48, 18, 18, True).after
-    18
-    """
+    """One feature of a case beside the typical case: what it is, what is typical, what would have turned it."""
 
     feature: str  # Its title
-    # case, reference: The values of the case and of the reference
-    case: Any
-    reference: Any
+    case: Any  # The value of the case
+    reference: Any  # The value of the reference
     # The value in the explanation: the reference's where it is changed, the case's elsewhere (SEV+: the other way)
     after: Any
     changed: bool
@@ -145,9 +138,8 @@ class Proof:
 class About:
     """What sentences need beside the numbers of a case."""
 
-    # positive, outcome: Names of the outcome explained and of the one changes lead to
-    positive: str
-    outcome: str
+    positive: str  # Name of the outcome explained
+    outcome: str  # Name of the one changes lead to
     threshold: float
     percent: bool  # Whether scores are probabilities
     plus: bool = False  # Whether this is SEV+
@@ -248,12 +240,7 @@ class Explanation:
 
 
 def what_is_proved(answer: Explanation) -> str:
-    """What the proof of an answer says: nothing smaller; with weights nothing cheaper; with a floor nothing credible.
-
-    Examples
-    --------
-    "no smaller set does it", "no cheaper credible set does it"
-    """
+    """What the proof of an answer says: nothing smaller (with weights cheaper, with a floor credible) does it."""
     less = "cheaper" if answer.weighted else "smaller"
     return f"no {less} set does it" if answer.log_density is None else f"no {less} credible set does it"
 

@@ -19,8 +19,7 @@ from fewest.references.file import Saved
 from fewest.results import record
 from fewest.results.answers import Answers
 from fewest.results.explanation import STATUSES, About, Change, Explanation, Fact, Status
-from fewest.results.population import Origin, Tally, summarize
-from fewest.results.summary import Summary, figure
+from fewest.results.population import Origin, Summary, Tally, figure, summarize
 from fewest.tables.files import write_text
 from fewest.tables.frames import mix
 from fewest.tables.json_cells import Read, goal_cells, moved_cells
@@ -66,7 +65,7 @@ class Explanations:
         if not -len(self) <= row < len(self):
             raise IndexError(f"row {row} of {len(self)}")
         row %= len(self)
-        return replace(self._answer(row), facts=self.facts(row))
+        return replace(next(self._answers([row])), facts=self.facts(row))
 
     explanation = __getitem__
 
@@ -86,8 +85,7 @@ class Explanations:
 
     def answered(self, first: int = 0, hashes: npt.NDArray[np.uint64] | None = None) -> record.Answered:
         """What the columns of the answers are computed from; the first row has that number."""
-        rows = np.arange(first, first + len(self))
-        return self._answered(self.answers, rows, hashes)
+        return self._answered(self.answers, np.arange(first, first + len(self)), hashes)
 
     def _answered(self, answers: Answers, rows: npt.NDArray[np.int64], hashes: Any = None) -> record.Answered:
         names, ends = self.references.names, self._ends
@@ -105,19 +103,16 @@ class Explanations:
             goal = moved_cells(self.schema, _inside_leaves(self.reach, cases, goal_of), moved, read)
         return (goal, case) if self.plus else (case, goal)
 
-    def _answer(self, row: int) -> Explanation:
-        """The answer for a case, without the features that do not change."""
-        return next(self._answers([row]))
-
     def _answers(self, rows: Sequence[int]) -> Iterator[Explanation]:
-        """The same for several cases."""
+        """The answers for some cases, without the features that do not change."""
         answered = self._answered(self.answers.take(rows), np.asarray(rows, dtype=np.int64))
         columns = [field.values(answered) for field in record.SCALARS]
         for row, *cells in zip(rows, *columns, strict=True):
             moved, number = self.answers.moved[row], int(self.answers.reference[row])
             values = dict(zip(record.SCALAR_NAMES, cells, strict=True))
             values["label"] = self.frame.index[row]
-            values["support"] = self._support(number)
+            support = int(self.references.support[number]) if number >= 0 else -1
+            values["support"] = support if support >= 0 else None
             values["credibility"] = self.references.credibility(number) if moved.any() else None
             yield record.to_explanation(values, self.about, self.changes(row, moved), self._alternatives(row))
 
@@ -217,10 +212,6 @@ class Explanations:
             goals, places = Cells.of(_inside_leaves(self.reach, case, towards)), np.arange(len(sets), dtype=np.int32)
         return tuple(self._changes(row, moved, goals, int(k)) for moved, k in zip(sets, places, strict=True))
 
-    def _support(self, number: int) -> int | None:
-        support = int(self.references.support[number]) if number >= 0 else -1
-        return support if support >= 0 else None
-
     @property
     def tally(self) -> Tally:
         """Counts by status, by SEV and by feature, with the figures that follow from them."""
@@ -295,7 +286,7 @@ class Explanations:
     def __repr__(self) -> str:
         counts = ", ".join(f"{count} {Status(name).words}" for name, count in self.counts().items() if count)
         lines = [f"<Explanations of {len(self)} cases: {counts or 'none'}>"]
-        lines += [f"  {self.frame.index[row]}: {self._answer(int(row))}" for row in self._explained[:SHOWN]]
+        lines += [f"  {answer.label}: {answer}" for answer in self._answers(self._explained[:SHOWN].tolist())]
         return "\n".join(lines)
 
     def _repr_html_(self) -> str:

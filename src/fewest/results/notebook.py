@@ -43,14 +43,7 @@ LIMITS = (
 
 @dataclass(frozen=True)
 class Card:
-    r"""What is shown for one case.
-
-    Examples
-    --------
-    >>> card = Card("If ...", "Re-checked.", (CaseRow("age", "30", "41", "41", True),), proved=True)
-    >>> "<script" in card.html(), "<th scope=\"row\">age" in card.html()
-    (False, True)
-    """
+    """What is shown for one case."""
 
     sentence: str
     proof: str
@@ -81,14 +74,7 @@ class Card:
 
 @dataclass(frozen=True)
 class Overview:
-    """What is shown for a whole table.
-
-    Examples
-    --------
-    >>> page = Overview("2 cases", {"explained": 2}, {1: 2}, (("a", "If ..."),), (("mean SEV", "1"),)).html()
-    >>> "1 feature" in page, "explained" in page
-    (True, True)
-    """
+    """What is shown for a whole table."""
 
     title: str
     counts: Mapping[str, int]  # How cases ended, in words -> how many

@@ -12,10 +12,26 @@ import pandas as pd
 
 from fewest.references.file import Saved
 from fewest.results.explanation import STATUSES, About, Explanation, Status
-from fewest.results.summary import Summary
 from fewest.tables.schema import Schema
 
 KEPT = 1 << 21  # figures of more explained cases than this are medians and means of a regular draw
+
+
+class Summary(dict[str, Any]):
+    """Figures of a whole table; prints as lines."""
+
+    def __str__(self) -> str:
+        width = max(map(len, self))
+        return "\n".join(f"{name:<{width}}  {figure(value)}" for name, value in self.items())
+
+    __repr__ = __str__
+
+
+def figure(value: Any) -> str:
+    """A figure of a summary as text."""
+    if isinstance(value, float):
+        return "-" if np.isnan(value) else f"{value:.4g}"
+    return str(value)
 
 
 @dataclass(frozen=True)
@@ -31,14 +47,7 @@ class Origin:
 
 @dataclass(frozen=True)
 class Tally:
-    """Counts of a population; the sum of the tallies of its parts is its own.
-
-    Examples
-    --------
-    >>> tally = Tally({"EXPLAINED": 3, "ALREADY_NEGATIVE": 1}, {1: 2, 4: 1}, {"debt": 3, "age": 2})
-    >>> tally.cases, tally.against, tally.explained, tally.mean_sev, tally.largest
-    (4, 3, 3, 2.0, 4)
-    """
+    """Counts of a population; the sum of the tallies of its parts is its own."""
 
     counts: Mapping[str, int] = field(default_factory=dict)  # Status -> cases
     sev: Mapping[int, int] = field(default_factory=dict)  # SEV -> explained cases, ascending
@@ -114,49 +123,35 @@ class Population(Protocol):
     @property
     def schema(self) -> Schema:
         """The features."""
-        ...
 
     @property
     def about(self) -> About:
         """Names of the outcomes, and what else sentences need."""
-        ...
 
     @property
     def tally(self) -> Tally:
         """Counts by status, by SEV and by feature, with the figures that follow from them."""
-        ...
 
     @property
     def origin(self) -> Origin:
         """Where the answers come from."""
-        ...
 
     def __len__(self) -> int: ...
 
     def tables(self, columns: Sequence[str] | None = None) -> Iterator[pd.DataFrame]:
         """The answers part by part in the columns of `results.record`: all of a run folder, or those named."""
-        ...
 
     def records(self, rows: Sequence[int], columns: Sequence[str]) -> pd.DataFrame:
         """Some rows of the answers, in the order of the data."""
-        ...
 
     def cases(self, columns: Sequence[str] | None = None) -> Iterator[pd.DataFrame]:
         """The cases themselves part by part, indexed by row number; nothing where they were not kept."""
-        ...
 
     def explanation(self, row: int) -> Explanation:
         """The answer for one case, by its row number: sentence, changes, facts and proof."""
-        ...
 
     def saved_references(self) -> Saved:
         """The references: names, values, support, scores, twins, signatures."""
-        ...
-
-
-def sentences(population: Population, rows: Sequence[int]) -> list[str]:
-    """The sentence of each of these rows."""
-    return [str(population.explanation(row)) for row in rows]
 
 
 def summarize(population: Population, seconds: float | None = None) -> Summary:

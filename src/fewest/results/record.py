@@ -210,11 +210,9 @@ class Field:
             return names(column[1], column[0])
         values, known = column
         written = numbers(values) if self.kind != "truth" else np.where(values, "true", "false").tolist()
-        return (
-            written
-            if known is None
-            else [text if there else "null" for text, there in zip(written, known.tolist(), strict=True)]
-        )
+        if known is None:
+            return written
+        return [text if there else "null" for text, there in zip(written, known.tolist(), strict=True)]
 
     def values(self, answered: Answered) -> list[Any]:
         """Its value in each row; None where it is not known."""
@@ -228,13 +226,7 @@ class Field:
 
 
 def changes_to_dicts(changes: Iterable[Change]) -> list[dict[str, Any]]:
-    """Changes of a set as JSON has them, values still typed.
-
-    Examples
-    --------
-    >>> changes_to_dicts([Change("age", 30, 40)])
-    [{'feature': 'age', 'from': 30, 'to': 40}]
-    """
+    """Changes of a set as JSON has them, values still typed."""
     return [{"feature": change.feature, "from": change.before, "to": change.after} for change in changes]
 
 
@@ -301,13 +293,7 @@ def fields_in(place: Place) -> tuple[Field, ...]:
 
 
 def names_in(place: Place) -> tuple[str, ...]:
-    """Their names.
-
-    Examples
-    --------
-    >>> names_in("csv")[:4]
-    ('row', 'status', 'sev', 'features')
-    """
+    """Their names."""
     return tuple(field.name for field in fields_in(place))
 
 
@@ -319,12 +305,7 @@ def table(answered: Answered, columns: Sequence[str], typed: bool = False) -> pd
 
 
 def to_json(answer: Explanation, place: Literal["json", "http"] = "json") -> dict[str, Any]:
-    """One answer as plain values; a dot in a name leads into an object.
-
-    Examples
-    --------
-    ``{"status": "EXPLAINED", "sev": 1, ..., "proof": {"minimal": True, ...}}``
-    """
+    """One answer as plain values; a dot in a name leads into an object, as in ``{"proof": {"minimal": True, ...}}``."""
     out: dict[str, Any] = {}
     for field in fields_in(place):
         inside, _, name = (field.http or field.name if place == "http" else field.name).rpartition(".")

@@ -13,11 +13,9 @@ import pandas as pd
 from fewest.engine.model_reading import SAMPLE
 from fewest.errors import DataError, UsageError
 from fewest.explainer import Explainer
-from fewest.runs.cases import Cases, RawPart
-from fewest.runs.csv_files import check_columns
+from fewest.runs.cases import Cases, RawPart, check_columns
 from fewest.runs.part_worker import explained
-from fewest.runs.parts import as_arrow
-from fewest.runs.row_hashes import row_hashes
+from fewest.runs.parts import as_arrow, row_hashes
 from fewest.runs.storage import need_arrow
 
 CHUNK_ROWS = 20_000
@@ -73,15 +71,7 @@ def explain_batches(
 
 
 def check_call(chunk_rows: int) -> None:
-    """Refuse what cannot be answered in batches, before the first of them is read.
-
-    Examples
-    --------
-    >>> check_call(0)
-    Traceback (most recent call last):
-    fewest.errors.UsageError: chunk_rows is 0
-      Try: use a number from 1 on
-    """
+    """Refuse what cannot be answered in batches, before the first of them is read."""
     need_arrow("explaining batches")
     if chunk_rows < 1:
         raise UsageError(f"chunk_rows is {chunk_rows}", do="use a number from 1 on")
@@ -127,15 +117,7 @@ def _headed(batches: Iterator[Any], explainer: Explainer) -> tuple[pd.DataFrame,
 
 
 def chunks(batches: Iterable[Any], rows: int) -> Iterator[list[Any]]:
-    """The rows of the batches in lists of pieces that together hold this many; the last list may hold fewer.
-
-    Examples
-    --------
-    >>> import pyarrow as pa
-    >>> batches = pa.table({"a": range(5)}).to_batches(max_chunksize=3)
-    >>> [[piece.num_rows for piece in pieces] for pieces in chunks(batches, 2)]
-    [[2], [1, 1], [1]]
-    """
+    """The rows of the batches in lists of pieces that together hold this many; the last list may hold fewer."""
     pieces: list[Any] = []
     held = 0
     for batch in batches:
@@ -154,18 +136,7 @@ def chunks(batches: Iterable[Any], rows: int) -> Iterator[list[Any]]:
 
 @dataclass(frozen=True)
 class Answering:
-    """An explainer that answers pieces of Arrow tables.
-
-    Examples
-    --------
-    >>> import pyarrow as pa
-    >>> import fewest as fw
-    >>> decision = fw.Decision(lambda rows: rows["debt"].to_numpy() / 100)
-    >>> explainer = fw.Explainer(decision, fw.references.supplied(decision, {"debt": [20]}))
-    >>> answering = Answering.ready(explainer, {"debt": [10, 90]})
-    >>> answering.table([pa.record_batch({"debt": [70]})], first=5).select(["row", "from", "to"]).to_pylist()
-    [{'row': 5, 'from': ['70'], 'to': ['20']}]
-    """
+    """An explainer that answers pieces of Arrow tables."""
 
     explainer: Explainer
     alternatives: int = 0

@@ -2,35 +2,34 @@
 
 from __future__ import annotations
 
+import csv
+import gzip
+import io
+import re
 from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import IO, Any, Literal
 
 import numpy as np
 import pandas as pd
 
 from fewest.errors import DataError, FewestError, UsageError
-from fewest.runs import csv_files
-from fewest.runs.storage import file_digest, need_arrow
+from fewest.runs.storage import file_digest, first_line, need_arrow
 from fewest.tables.schema import Schema
 
 CSV, PARQUET = (".csv", ".csv.gz"), (".parquet", ".pq")
 BATCH = 20_000
+MISSING = (
+    "", "#N/A", "#N/A N/A", "#NA", "-1.#IND", "-1.#QNAN", "-NaN", "-nan", "1.#IND", "1.#QNAN", "<NA>", "N/A", "NA",
+    "NULL", "NaN", "None", "n/a", "nan", "null",
+)  # fmt: skip
+TRUE, FALSE = ("True", "TRUE", "true", "1"), ("False", "FALSE", "false", "0")
+BLOCK = 1 << 20
 
 
 def find(data: str | Path | Sequence[str | Path]) -> tuple[Path, ...]:
-    """The files that are meant by a file, a folder or several of both; those of a folder in the order of their names.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> folder = Path(tempfile.mkdtemp())
-    >>> for name in ("b.csv", "a.csv", "notes.txt"):
-    ...     _ = (folder / name).write_text("x")
-    >>> [path.name for path in find(folder)]
-    ['a.csv', 'b.csv']
-    """
+    """The files that are meant by a file, a folder or several of both; those of a folder ordered by name."""
     named = [Path(data)] if isinstance(data, str | Path) else [Path(one) for one in data]
     files: list[Path] = []
     for path in named:
@@ -117,13 +116,13 @@ class Cases:
             if _is_parquet(path):
                 start = yield from self._groups(path, start, wanted)
                 continue
-            for piece in csv_files.pieces(path, self.schema):
+            for piece in pieces(path, self.schema):
                 yield start, piece
                 start += len(piece)
 
     def _groups(self, path: Path, start: int, wanted: Callable[[int], bool]) -> Generator[tuple[int, Any], None, int]:
         file = _parquet(path)
-        csv_files.check_columns(path, file.schema_arrow.names, self.schema)
+        check_columns(path, file.schema_arrow.names, self.schema)
         try:
             for group in range(file.metadata.num_row_groups):
                 end = start + file.metadata.row_group(group).num_rows
@@ -159,18 +158,11 @@ class Cases:
         except FewestError:
             raise
         except (ValueError, TypeError, OverflowError) as error:
-            first = (str(error).splitlines() or [type(error).__name__])[0]
-            raise DataError(f"{within(frame)}: {first}", do="correct the cell") from error
+            raise DataError(f"{within(frame)}: {first_line(error)}", do="correct the cell") from error
 
 
 def within(frame: pd.DataFrame) -> str:
-    """Which rows of the data these are.
-
-    Examples
-    --------
-    >>> within(pd.DataFrame({"a": [1, 2]}, index=[5000, 5001]))
-    'rows 5,000 to 5,001 of the data'
-    """
+    """Which rows of the data these are."""
     return f"rows {frame.index[0]:,} to {frame.index[-1]:,} of the data"
 
 
@@ -189,8 +181,7 @@ def _parquet(path: Path) -> Any:
 
 
 def _damaged(path: Path, error: Exception) -> DataError:
-    first = (str(error).splitlines() or [type(error).__name__])[0]
-    return DataError(f"{path.name} cannot be read as a table: {first}", do="check that it is whole")
+    return DataError(f"{path.name} cannot be read as a table: {first_line(error)}", do="check that it is whole")
 
 
 def _refuse_infinite(frame: pd.DataFrame) -> None:
@@ -200,3 +191,102 @@ def _refuse_infinite(frame: pd.DataFrame) -> None:
             if infinite.any():
                 row = frame.index[int(np.flatnonzero(infinite)[0])]
                 raise DataError(f'row {row:,} of the data, column "{column}": it is infinite', do="write a number")
+
+
+def column_kind(dtype: Any) -> str:
+    """How the cells of a column are read: ``text``, ``whole``, ``number`` or ``truth``."""
+    if isinstance(dtype, pd.CategoricalDtype):
+        inner = dtype.categories.dtype
+        return "whole" if pd.api.types.is_integer_dtype(inner) else column_kind(inner)
+    if dtype is not None and pd.api.types.is_bool_dtype(dtype):
+        return "truth"
+    return "number" if dtype is not None and pd.api.types.is_numeric_dtype(dtype) else "text"
+
+
+def pieces(path: Path, schema: Schema) -> Iterator[Any]:
+    """A CSV file as Arrow batches, strictly: a row of another length, another encoding or a NUL byte is an error."""
+    need_arrow(f"reading {path.name} in pieces")
+    header = _header(path)
+    check_columns(path, header, schema)
+    kinds = {column: column_kind(schema.dtypes.get(column)) for column in schema.columns}
+    try:
+        yield from _batches(path, kinds)
+    except FewestError:
+        raise
+    except UnicodeDecodeError as error:
+        raise _unreadable(path, f"it is not UTF-8 text ({error.reason})") from error
+    except (OSError, EOFError, ValueError, csv.Error) as error:
+        named = re.sub(r"CSV column #(\d+)", lambda found: f'column "{header[int(found[1])]}"', first_line(error))
+        raise _unreadable(path, named) from error
+
+
+def check_columns(path: Path, header: Sequence[str], schema: Schema) -> None:
+    """Refuse a table in which a column stands twice, or lacks; further columns and another order are fine."""
+    twice = [name for k, name in enumerate(header) if name in header[:k]]
+    if twice:
+        raise DataError(f'{path.name} has the column "{twice[0]}" more than once', do="keep one of them")
+    lacking = [column for column in schema.columns if column not in header]
+    if lacking:
+        shown = ", ".join(lacking[:5]) + (f" and {len(lacking) - 5} more" if len(lacking) > 5 else "")
+        raise DataError(
+            f"{path.name}: the table lacks {len(lacking)} of {len(schema.columns)} columns: {shown}", do="add them"
+        )
+
+
+def _unreadable(path: Path, why: str) -> DataError:
+    return DataError(f"{path.name} cannot be read as a table: {why}", do="check that it is whole, UTF-8 and regular")
+
+
+def _header(path: Path) -> list[str]:
+    try:
+        with io.TextIOWrapper(io.BufferedReader(_Checked(path)), encoding="utf-8-sig", newline="") as file:
+            header = next(csv.reader(file), None)
+    except UnicodeDecodeError as error:
+        raise _unreadable(path, f"it is not UTF-8 text ({error.reason})") from error
+    except (OSError, EOFError, csv.Error) as error:
+        raise _unreadable(path, str(error)) from error
+    if not header:
+        raise _unreadable(path, "it is empty")
+    return header
+
+
+class _Checked(io.RawIOBase):
+    """The bytes of a file, unpacked, and refused where one is NUL: it is not text."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__()
+        self.path = path
+        self.file: IO[bytes] = gzip.open(path) if path.name.lower().endswith(".gz") else path.open("rb")  # type: ignore[assignment]  # noqa: SIM115
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        data = self.file.read(len(buffer))
+        if b"\0" in data:
+            raise _unreadable(self.path, "it has NUL bytes")
+        buffer[: len(data)] = data
+        return len(data)
+
+    def close(self) -> None:
+        if not self.closed:
+            self.file.close()
+        super().close()
+
+
+def _batches(path: Path, kinds: dict[str, str]) -> Iterator[Any]:
+    import pyarrow as pa
+    from pyarrow import csv as arrow_csv
+
+    types = {"text": pa.string(), "whole": pa.int64(), "number": pa.float64(), "truth": pa.bool_()}
+    convert = arrow_csv.ConvertOptions(
+        column_types={column: types[kind] for column, kind in kinds.items()}, include_columns=list(kinds),
+        null_values=list(MISSING), strings_can_be_null=True, true_values=list(TRUE), false_values=list(FALSE),
+    )  # fmt: skip
+    with io.BufferedReader(_Checked(path), BLOCK) as file:
+        yield from arrow_csv.open_csv(
+            file,
+            read_options=arrow_csv.ReadOptions(block_size=BLOCK, use_threads=False),
+            parse_options=arrow_csv.ParseOptions(newlines_in_values=True),
+            convert_options=convert,
+        )

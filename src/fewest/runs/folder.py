@@ -57,12 +57,7 @@ class Folder:
     def begin(cls, path: Path, plan: Mapping[str, Any], files: Mapping[str, bytes]) -> Folder:
         """Begin a run, or go on with one; refused where the one that was begun depends on something else.
 
-        Parameters
-        ----------
-        path : Path
-        plan : mapping
-        files : mapping
-            What stands beside the parts: name -> content.
+        ``files`` stand beside the parts: name -> content.
         """
         sweep(path)
         folder = cls(path, plan)

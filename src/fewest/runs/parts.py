@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import lru_cache
@@ -17,13 +18,53 @@ import pandas as pd
 from fewest.errors import DataError, FewestError
 from fewest.results import record
 from fewest.results.record import Answered
-from fewest.runs import older_parts
-from fewest.runs.storage import need_arrow
+from fewest.runs.storage import first_line, need_arrow
 from fewest.tables.json_cells import lines
 from fewest.tables.saved_schema import plain
 from fewest.tables.schema import Feature, Schema
 
+Words = npt.NDArray[np.uint64]
+FIRST, SECOND = np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
 JSON_TEXT = ("from", "to", "alternatives")  # columns whose lists hold JSON text
+
+
+def row_hashes(schema: Schema, frame: pd.DataFrame) -> Words:
+    """Fingerprint of each row (n,) uint64; 3 and 3.0 are the same, and so are all ways to say "missing".
+
+    The rows are conformed to the schema.
+    """
+    out = np.full(len(frame), _word("\x1f".join(schema.columns)), dtype=np.uint64)
+    for feature in schema.features:
+        for column in feature.columns:
+            out = _stir(out ^ _words(frame[column], feature))
+    return out
+
+
+def _stir(words: Words) -> Words:
+    """Spread every bit over the whole word, so that the order of columns counts."""
+    words = words * FIRST
+    words ^= words >> np.uint64(31)
+    words *= SECOND
+    return words ^ (words >> np.uint64(29))
+
+
+def _words(column: pd.Series[Any], feature: Feature) -> Words:
+    if feature.kind != "category" and pd.api.types.is_numeric_dtype(column.dtype):
+        values = column.to_numpy(dtype=np.float64, na_value=np.nan) + 0.0  # -0.0 becomes 0.0
+        return np.where(np.isnan(values), np.nan, values).view(np.uint64)
+    codes, levels = pd.factorize(column)
+    words = np.array([*(_word(_text(level)) for level in levels), _word("\x00missing")], dtype=np.uint64)
+    return np.asarray(words[codes])
+
+
+def _text(level: Any) -> str:
+    if isinstance(level, float | np.floating) and float(level).is_integer():
+        return str(int(level))
+    return level.isoformat() if isinstance(level, pd.Timestamp) else str(level)
+
+
+def _word(text: str) -> np.uint64:
+    return np.uint64(int.from_bytes(hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()[:8], "little"))
 
 
 def as_arrow(answered: Answered) -> Any:
@@ -50,14 +91,7 @@ def certificates(answered: Answered) -> bytes:
 
 
 def write_cases(schema: Schema, frame: pd.DataFrame) -> tuple[str, bytes]:
-    """Ending and content of the file of cases; a column with levels of several types makes it JSON lines.
-
-    Examples
-    --------
-    >>> X = pd.DataFrame({"code": pd.Categorical([1, "a"])})
-    >>> write_cases(Schema.infer(X), X)
-    ('cases.jsonl', b'{"code": 1}\\n{"code": "a"}\\n')
-    """
+    """Ending and content of the file of cases; a column with levels of several types makes it JSON lines."""
     import pyarrow as pa
 
     frame = frame[list(schema.columns)]
@@ -77,8 +111,8 @@ def readable(path: Path) -> Iterator[None]:
     except FewestError:
         raise
     except (OSError, ValueError, KeyError, TypeError, IndexError) as error:
-        first = (str(error).splitlines() or [type(error).__name__])[0]
-        raise DataError(f"{path.name} cannot be read: {first}", do="restore it, or explain again") from error
+        why = first_line(error)
+        raise DataError(f"{path.name} cannot be read: {why}", do="restore it, or explain again") from error
 
 
 def load(path: Path, columns: Sequence[str] | None = None) -> Any:
@@ -129,10 +163,10 @@ def read_answer(path: Path, place: int) -> dict[str, Any]:
     row = read_one(path, place)
     with readable(path):
         if path.suffix == ".jsonl":
-            row = older_parts.row_of(row)
+            row = _older_row(row)
         else:
             row = {**row, **{name: [json.loads(text) for text in row[name]] for name in JSON_TEXT}}
-        sets = [older_parts.changes_of(one) for one in row["alternatives"]]
+        sets = [_older_changes(one) for one in row["alternatives"]]
         return {"all_listed": False, **row, "alternatives": sets}
 
 
@@ -144,7 +178,7 @@ def read_answers(
         rows = load(path, columns)
         if places is not None:
             rows = [rows[place] for place in places] if isinstance(rows, list) else rows.take(places)
-        frame = older_parts.table_of(rows) if isinstance(rows, list) else rows.to_pandas()
+        frame = _older_table(rows) if isinstance(rows, list) else rows.to_pandas()
         if "all_listed" not in frame and (columns is None or "all_listed" in columns):
             frame["all_listed"] = False  # parts written before it was kept do not know
         for name in frame.columns:
@@ -166,5 +200,30 @@ def _plain_column(column: pd.Series[Any], decode: bool) -> Any:
         values = json.loads(f"[{','.join(text for cell in column for text in cell)}]")
         column = pd.Series(record.split(values, column.map(len).to_numpy(dtype=np.int64)), dtype=object)
     if kind == "sets":
-        return [[older_parts.changes_of(one) for one in row] for row in column]
+        return [[_older_changes(one) for one in row] for row in column]
     return [list(cell) for cell in column] if kind in ("features", "values") else column
+
+
+def _older_table(lines: Sequence[str]) -> pd.DataFrame:
+    """A part of JSON lines, as earlier versions wrote them, as a table of typed columns."""
+    frame = pd.DataFrame([_older_row(json.loads(line)) for line in lines])
+    numbers = ("cost", "score_after", "margin", "lower_bound", "l_inf", "log_density")
+    return frame.astype({"sev": "Int64", "hash": "uint64", **dict.fromkeys(numbers, float)})
+
+
+def _older_row(record: Mapping[str, Any]) -> dict[str, Any]:
+    """One answer: a bound of null stands for infinity where the case was searched; hashes are hexadecimal text."""
+    unbounded = record["status"] != "ALREADY_NEGATIVE" and record["lower_bound"] is None
+    return {
+        **record,
+        "hash": int(record["hash"], 16),
+        "lower_bound": float("inf") if unbounded else record["lower_bound"],
+        "all_listed": record.get("all_listed", False),
+    }
+
+
+def _older_changes(listed: Any) -> list[dict[str, Any]]:
+    """A listed set: changes as they are; earlier versions wrote names alone, or with the values they lead to."""
+    if isinstance(listed, Mapping):
+        return [{"feature": name, "to": value} for name, value in listed.items()]
+    return [dict(change) if isinstance(change, Mapping) else {"feature": change} for change in listed]

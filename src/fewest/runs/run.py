@@ -128,12 +128,7 @@ class Run(RunFiles):
     def explanation(self, row: int) -> Explanation:
         """The answer for one case, as `Explanations` gave it: sentence, changes, facts and proof.
 
-        Where the cases were not kept, the facts are those of the changed features alone.
-
-        Parameters
-        ----------
-        row : int
-            Number of the case in the data, from 0 on.
+        Rows are counted from 0. Where the cases were not kept, the facts are those of the changed features alone.
         """
         values, plain = self.record(row), self.case(row)
         case = None if plain is None else decoded_row(plain, self.schema)

@@ -2,28 +2,37 @@
 
 from __future__ import annotations
 
+import json
 import time
 import warnings
 from collections import Counter
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import replace
+from functools import partial
 from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
+from fewest import __version__
+from fewest.engine.cubes import DEFAULT_NODES, DEFAULT_OWN_NODES
 from fewest.engine.model_reading import SAMPLE
-from fewest.errors import DataError, DoubtError, FewestWarning, UsageError
+from fewest.engine.structure import Ensemble
+from fewest.errors import DataError, DoubtError, FewestError, FewestWarning, UsageError
 from fewest.explainer import Explainer
-from fewest.runs.cases import Cases, RawPart, find, fingerprints
+from fewest.models.trees import Tree, read
+from fewest.models.trees.file import as_dict
+from fewest.references import Leaves, References
+from fewest.runs.cases import Cases, find, fingerprints
 from fewest.runs.folder import Folder, make_folder
-from fewest.runs.part_worker import PartWork, out_of_time
-from fewest.runs.pool import Done, in_process, in_workers
+from fewest.runs.part_worker import PartWork, in_process, in_workers, out_of_time
 from fewest.runs.run import Run
-from fewest.runs.settings import files_beside, names, plan
-from fewest.runs.storage import locked, need_arrow, sweep
+from fewest.runs.run_files import FORMAT, KIND, REFERENCES, TREE, canonical, read_references
+from fewest.runs.storage import digest, file_digest, locked, need_arrow, sweep
+from fewest.tables.saved_schema import plain, schema_to_json
 
 PART_ROWS = 20_000
 Progress = Callable[[int, int | None, dict[str, int]], None]
@@ -102,18 +111,10 @@ def explain_files(
         keep_cases,
     )
     work.ready()
-    beside, file = files_beside(work.explainer, work.head), None if model_file is None else Path(model_file)
-    planned = _plan(work, file, beside, names(explainer, cases.paths, title, model_name))
+    beside = _files_beside(work.explainer, work.head)
+    about = _about(explainer, cases.paths, title, model_name)
+    planned = _plan(work, None if model_file is None else Path(model_file), beside, about)
     return _run(work, planned, beside, n_jobs or explainer.n_jobs, deadline, progress)
-
-
-def _plan(work: PartWork, model_file: Path | None, beside: dict[str, bytes], about: dict[str, Any]) -> dict[str, Any]:
-    """What the run depends on."""
-    return plan(
-        work.explainer, work.head, fingerprints(work.cases.paths), alternatives=work.alternatives,
-        part_rows=work.cases.part_rows, model_file=model_file, version=_version(),
-        keep_cases=work.keep_cases, beside=beside, about=about,
-    )  # fmt: skip
 
 
 def _run(
@@ -144,7 +145,10 @@ def _fill(folder: Folder, work: PartWork, n_jobs: int, deadline: float, progress
         raise out_of_time()
     total, counts = work.cases.count(), Counter(folder.tally().counts)
     parts = work.cases.parts(lambda number: number not in folder.done)
-    with closing(_done(work, parts, n_jobs, deadline)) as results:
+    first = list(islice(parts, 2))
+    several = n_jobs > 1 and len(first) > 1  # a table of one part is not worth other processes
+    do = partial(in_workers, n_jobs=n_jobs) if several else in_process
+    with closing(do(work, chain(first, parts), deadline=deadline)) as results:
         for number, record in results:
             folder.add(number, record)
             counts.update(record["counts"])
@@ -154,21 +158,114 @@ def _fill(folder: Folder, work: PartWork, n_jobs: int, deadline: float, progress
         raise DataError("the data ended before their time", do="run the same command again when they are whole")
 
 
-def _done(work: PartWork, parts: Iterator[RawPart], n_jobs: int, deadline: float) -> Generator[Done]:
-    """Results as they come; a table of one part is not worth other processes."""
-    first = list(islice(parts, 2))
-    if n_jobs > 1 and len(first) > 1:
-        return in_workers(work, chain(first, parts), n_jobs, deadline)
-    return in_process(work, chain(first, parts), deadline)
-
-
 def _check(**counts: int | None) -> None:
     for name, count in counts.items():
         if count is not None and count < 1:
             raise UsageError(f"{name} is {count}", do="use a number from 1 on")
 
 
-def _version() -> str:
-    from fewest import __version__
+def _plan(
+    work: PartWork, model_file: Path | None, beside: Mapping[str, bytes], about: Mapping[str, Any]
+) -> dict[str, Any]:
+    """Everything the bytes of a run depend on, with fingerprints: if any of it changes, it cannot be resumed."""
+    schema, data = schema_to_json(work.explainer.schema), fingerprints(work.cases.paths)
+    return {
+        "format": FORMAT,
+        "kind": KIND,
+        "version": __version__,
+        "model": _model(work.explainer, work.head, model_file),
+        "data": {"files": data, "sha256": digest(canonical(data))},
+        "references": {"sha256": digest(beside[REFERENCES])},
+        "tree": {"name": TREE, "sha256": digest(beside[TREE])} if TREE in beside else None,
+        "schema": {"sha256": digest(canonical(schema)), **schema},
+        "about": dict(about),
+        "settings": {
+            **_settings(work.explainer, work.head), "alternatives": work.alternatives,
+            "part_rows": work.cases.part_rows, "parts": "parquet", "keep_cases": work.keep_cases,
+        },
+    }  # fmt: skip
 
-    return __version__
+
+def _about(explainer: Explainer, data: Sequence[Path], title: str | None, model_name: str | None) -> dict[str, Any]:
+    """What sentences and pages need beside the numbers: how the outcomes, the run and the model are called."""
+    decision = explainer.decision
+    steps = getattr(decision.model, "steps", None) or [("", decision.model)]
+    return {
+        "title": title or f"Which facts decided? {data[0].name}",
+        "model": model_name or type(steps[-1][1]).__name__,
+        "positive": decision.positive_name,
+        "outcome": decision.negative_name,
+        "percent": decision.kind in ("proba", "torch") and len(decision.classes) <= 2,
+        "plus": explainer.direction == "plus",
+        "weighted": bool(explainer.weights),
+    }
+
+
+def _files_beside(explainer: Explainer, head: pd.DataFrame) -> dict[str, bytes]:
+    """The references, and the tree where a single one decides: name -> content."""
+    files = {REFERENCES: _references_file(explainer.references)}
+    tree = _tree(explainer, head)
+    if tree is not None:
+        names = (explainer.decision.negative_name, explainer.decision.positive_name)
+        text = json.dumps(as_dict(tree, names), indent=1, ensure_ascii=False, allow_nan=False)
+        files[TREE] = (text + "\n").encode("utf-8", "surrogatepass")
+    return files
+
+
+def _tree(explainer: Explainer, head: pd.DataFrame) -> Tree | None:
+    """The tree that decides, where it is one and can be read."""
+    if isinstance(explainer.references, Leaves):
+        return explainer.references.tree
+    inside = explainer.look_inside(head)
+    if not isinstance(inside.structure, Ensemble) or len(inside.structure.root) != 1:
+        return None
+    try:
+        return read(explainer.decision, explainer.schema, head)
+    except FewestError:  # not restated on raw columns: nothing depends on it but a drawing
+        return None
+
+
+def _model(explainer: Explainer, head: pd.DataFrame, file: Path | None) -> dict[str, Any]:
+    named = {"class": type(explainer.decision.model).__name__}
+    if file is not None:
+        return {**named, "file": file.name, "sha256": file_digest(file)}
+    scores = [explainer.decision.verdicts(rows).score.tolist() for rows in (head, explainer.references.frame)]
+    return {**named, "file": None, "sha256": digest(canonical(scores))}
+
+
+def _settings(explainer: Explainer, head: pd.DataFrame) -> dict[str, Any]:
+    """The decision, the constraints and the other choices as plain values."""
+    decision = explainer.decision
+    return {
+        "positive": plain(decision.positive),
+        "against": plain(decision.against),
+        "outcome": decision.negative_name,
+        "threshold": decision.cut,
+        "score": decision.kind,
+        "direction": explainer.direction,
+        "constraints": explainer.constraints.to_plain(),
+        "weights": {name: float(weight) for name, weight in sorted(explainer.weights.items())},
+        "nodes": [explainer.max_nodes or DEFAULT_NODES, explainer.max_nodes or DEFAULT_OWN_NODES],
+        "unseen": explainer.unseen,
+        "structure": explainer.structure,
+        "assignment": explainer.references.assignment,
+        "credibility": _credibility(explainer, head),
+    }
+
+
+def _credibility(explainer: Explainer, head: pd.DataFrame) -> dict[str, Any] | None:
+    credible = explainer.credibility
+    if credible is None:
+        return None
+    seen = np.concatenate([credible.log_density(head), credible.log_density(explainer.references.frame)])
+    known = digest(canonical([plain(float(value)) for value in np.round(seen, 9)]))
+    return {"name": credible.name, "floor": plain(credible.floor), "quantile": credible.quantile, "sha256": known}
+
+
+def _references_file(references: References) -> bytes:
+    """The references as the run folder holds them; refused where the file would not hold them exactly."""
+    content = references.saved().to_dict()
+    data = json.dumps(content, indent=1, ensure_ascii=False, allow_nan=False, default=plain)
+    if not read_references(json.loads(data))[1].equals(references.frame):
+        raise DataError("a reference has values that a file does not hold exactly", do="round them, or save and load")
+    return (data + "\n").encode("utf-8", "surrogatepass")

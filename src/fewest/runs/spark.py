@@ -19,7 +19,7 @@ from fewest.engine.model_reading import SAMPLE
 from fewest.errors import DataError, FewestError, FewestWarning, UsageError
 from fewest.explainer import Explainer
 from fewest.runs.batches import CHUNK_ROWS, Answering, check_call, chunks
-from fewest.runs.csv_files import check_columns
+from fewest.runs.cases import check_columns
 from fewest.runs.storage import digest
 
 Mapped = Callable[[Iterator[Any]], Iterator[Any]]

@@ -51,6 +51,11 @@ def cannot_write(path: Path, error: OSError) -> FewestError:
     return DataError(f"{path.name} cannot be written: {error.strerror or error}", do=f"look at the disk, {AGAIN}")
 
 
+def first_line(error: Exception) -> str:
+    """What an error of another library says, in a line."""
+    return (str(error).splitlines() or [type(error).__name__])[0]
+
+
 def digest(data: bytes) -> str:
     """SHA-256 of some bytes, as text."""
     return hashlib.sha256(data).hexdigest()

@@ -10,12 +10,11 @@ import numpy as np
 import pytest
 
 import fewest as fw
-from fewest.experiments.paper import expo, find
+from fewest.experiments.paper import allopt, find
 from fewest.experiments.paper.allopt import KINDS, WALKS, AllOpt1Table
+from fewest.experiments.paper.base import printed
 from fewest.experiments.paper.data import Rows, load_split
-from fewest.experiments.paper.measures import CASES
-from fewest.experiments.paper.models import PaperModel
-from fewest.experiments.paper.printed_figures import printed_training
+from fewest.experiments.paper.models import CASES, PaperModel
 
 pytest.importorskip("torch")
 
@@ -70,11 +69,11 @@ def test_every_dataset_has_a_walk_and_every_line_a_model() -> None:
 def test_printed_figures_are_the_papers() -> None:
     text = TEX.read_text()
     body = text[text.index("\\label{tab:allopt_1}") : text.index("\\label{tab:alloptc}")]
-    for (dataset, method), figures in printed_training("allopt1").items():
+    for (dataset, method), figures in printed("printed_training.csv", "allopt1").items():
         sev = figures["sev"]
         assert f"{sev.mean:.2f}\\pm{sev.sd:.2f}" in body, (dataset, method)
-    assert len(printed_training("allopt1")) == len(printed_training("alloptc")) == 21
-    assert len(printed_training("expo")) == 28
+    assert len(printed("printed_training.csv", "allopt1")) == len(printed("printed_training.csv", "alloptc")) == 21
+    assert len(printed("printed_training.csv", "expo")) == 28
 
 
 def test_expo_trains_on_no_more_rows_than_it_says(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -86,8 +85,8 @@ def test_expo_trains_on_no_more_rows_than_it_says(monkeypatch: pytest.MonkeyPatc
 
     table = find("expo")
     assert (table.settings("diabetes")["rows"], "rows" in table.settings("german")) == (20_000, False)
-    monkeypatch.setattr(expo, "MOST_ROWS", {"german": 150})
-    monkeypatch.setattr(expo.ExpoTable, "_train", train)
+    monkeypatch.setattr(allopt, "MOST_ROWS", {"german": 150})
+    monkeypatch.setattr(allopt.ExpoTable, "_train", train)
     with pytest.raises(EnoughError) as caught:
         table.cells("german", 0, lambda line: None)
     assert caught.value.args == (150, 150, 200)

@@ -16,8 +16,7 @@ from fewest.decision import Decision
 from fewest.experiments.paper import find, load_split, names
 from fewest.experiments.paper.counterfactuals import KINDS, SEV, CounterfactualsTable, Judge, missing, peers, sparsest
 from fewest.experiments.paper.data import Rows
-from fewest.experiments.paper.measures import densities_of
-from fewest.experiments.paper.models import fit
+from fewest.experiments.paper.models import densities_of, fit
 from fewest.experiments.peers import NICE, Counterfactuals
 from fewest.explainer import Explainer
 from fewest.tables.schema import Schema

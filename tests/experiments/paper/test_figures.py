@@ -12,7 +12,7 @@ import pytest
 from fewest.errors import MissingExtraError, UsageError
 from fewest.experiments import paper
 from fewest.experiments.paper import Record, figures
-from fewest.experiments.paper.figures.base import Drawing, blank, draw, means, save
+from fewest.experiments.paper.figures import Drawing, blank, draw, means, save
 from fewest.experiments.paper.models import MODELS
 
 pytest.importorskip("matplotlib")

@@ -16,9 +16,8 @@ import pytest
 
 from fewest.errors import DataError
 from fewest.experiments.paper import Record, Table, figures, find, summarise
-from fewest.experiments.paper.everything import DrawnFigure, Measured, Plan, Results, ShownPage
-from fewest.experiments.paper.figures.base import Drawing, blank
-from fewest.experiments.paper.page import index_html, write_page
+from fewest.experiments.paper.everything import DrawnFigure, Measured, Plan, Results, ShownPage, index_html, write_page
+from fewest.experiments.paper.figures import Drawing, blank
 from fewest.experiments.paper.trees import TreesTable
 
 pytest.importorskip("matplotlib")

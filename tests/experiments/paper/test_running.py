@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 import pytest
 
-import fewest.experiments.paper.store as store_module
+import fewest.experiments.paper.runner as runner_module
 from fewest import references
 from fewest.errors import DataError, FewestError, UsageError
 from fewest.experiments.paper import (
@@ -103,7 +103,7 @@ def test_another_version_or_edition_of_the_data_does_not_take_over_records(
 ) -> None:
     measure(Sums(), tmp_path)
     with monkeypatch.context() as patch:
-        patch.setattr(store_module, "__version__", "0.0.0")
+        patch.setattr(runner_module, "__version__", "0.0.0")
         older = Sums()
         measure(older, tmp_path)
         assert len(older.seen) == 5

@@ -8,8 +8,7 @@ import pytest
 from fewest.decision import Decision
 from fewest.errors import ModelError
 from fewest.experiments.paper import Store, find, run, summarise
-from fewest.experiments.paper.printed_figures import SENSITIVITY
-from fewest.experiments.paper.sensitivity import SHARES, SensitivityTable, moved
+from fewest.experiments.paper.points import SENSITIVITY, SHARES, SensitivityTable, moved
 from fewest.explainer import Explainer
 
 SHARED = Path(__file__).parents[4] / "shared" / "data"

@@ -9,7 +9,6 @@ from fewest.errors import DataError
 from fewest.experiments.paper import Store, find, load_split, run, summarise
 from fewest.experiments.paper.data import checksum, load_whole
 from fewest.experiments.paper.models import _encoder
-from fewest.experiments.paper.printed_figures import SIZES
 from fewest.experiments.paper.sizes import SizesTable, encoded, questions
 
 SHARED = Path(__file__).parents[4] / "shared" / "data"
@@ -60,7 +59,7 @@ def test_every_printed_size_stands_in_the_paper() -> None:
     source = TEX.read_text(encoding="utf-8")
     table = source[source.index(r"\textsc{Observations}") : source.index(r"\label{tab:datasets}")]
     found = re.findall(r"^[\w -]+ & ([\d,]+) & (\d+) & (\d+)", table, flags=re.M)
-    typed = [tuple(figure.mean for figure in figures.values()) for figures in SIZES.values()]
+    typed = [tuple(figure.mean for figure in figures.values()) for figures in SizesTable.published.values()]
     assert [tuple(float(part.replace(",", "")) for part in row) for row in found] == typed
     assert len(found) == 7
 

@@ -7,8 +7,7 @@ import pandas as pd
 import pytest
 
 from fewest.experiments.paper import Rows, as_dict, as_markdown, find, load_split, run, summarise
-from fewest.experiments.paper.printed_figures import TREES
-from fewest.experiments.paper.store import Store
+from fewest.experiments.paper.runner import Store
 from fewest.experiments.paper.trees import SEARCHED, TreesTable, measure
 from fewest.models.trees import CARTClassifier, Leaf, Split, Tree
 from fewest.models.trees.estimator import recount
@@ -119,7 +118,7 @@ def test_the_settings_are_plain_values_for_every_dataset() -> None:
     ],
 )
 def test_published_figures_are_as_printed(dataset: str, method: str, figure: str, printed: str) -> None:
-    assert str(TREES[dataset, method][figure]) == printed
+    assert str(TreesTable.published[dataset, method][figure]) == printed
 
 
 @pytest.mark.skipif(not TEX.is_file(), reason="the paper's source is not here")
@@ -133,7 +132,7 @@ def test_every_published_figure_stands_in_the_paper() -> None:
     ]
     typed = [
         (method.replace("TOpt", "Topt"), tuple(number for pair in figures.values() for number in pair))
-        for (_, method), figures in TREES.items()
+        for (_, method), figures in TreesTable.published.items()
     ]
     assert len(found) == 28
     assert typed == found

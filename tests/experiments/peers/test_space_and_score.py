@@ -10,7 +10,7 @@ import pytest
 
 import fewest as fw
 from fewest.experiments.peers import PeerSpace
-from fewest.experiments.peers.score import Score
+from fewest.experiments.peers.space import Score
 
 
 def test_rows_go_there_and_back_unchanged(additive: Any) -> None:
@@ -77,7 +77,8 @@ def test_exact_gradients_are_those_of_small_differences(activation: str, mixed: 
     case.decision.model[-1].activation = activation
     space = PeerSpace.fit(fw.Schema.infer(case.X), case.X)
     score = Score.read(case.decision, space, case.X)
-    assert score.has_slope
+    assert score.affine is not None
+    assert score.affine.smooth
     points = space.encode(case.cases)
     slope = score.slope(points, case.cases)
     for k in range(space.width):
@@ -93,7 +94,8 @@ def test_a_linear_score_has_the_same_slope_by_differences(additive: Any) -> None
         score.affine.matrix, score.affine.offset, score.affine.structure, smooth=False
     ))  # fmt: skip
     points = space.encode(additive.cases)
-    assert not blind.has_slope
+    assert blind.affine is not None
+    assert not blind.affine.smooth
     assert np.allclose(blind.slope(points, additive.cases), score.slope(points, additive.cases))
 
 

@@ -15,9 +15,8 @@ from fewest.apps.cli._files import check_folder
 from fewest.errors import DataError
 from fewest.experiments import paper
 from fewest.experiments.paper import FileStore, Record, Store, Table, as_dict, as_text, figures, run, summarise
-from fewest.experiments.paper.everything import PICTURES, Plan, everything, write_table
+from fewest.experiments.paper.everything import PICTURES, Plan, everything, write_page, write_table
 from fewest.experiments.paper.figures import Figure
-from fewest.experiments.paper.page import write_page
 from fewest.tables.files import write_text
 
 SPLITS, QUICK_SPLITS = 10, 2

@@ -18,7 +18,7 @@ from fewest.decision import Decision
 from fewest.errors import DataError, FewestError, FewestWarning
 from fewest.explainer import Explainer
 from fewest.results.record import to_json
-from fewest.runs.row_hashes import row_hashes
+from fewest.runs.parts import row_hashes
 from fewest.tables.saved_schema import plain
 from fewest.tables.schema import Feature, Schema
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json as json_module
 import sys
 from collections.abc import Iterator
+from dataclasses import asdict
 
 from fewest.errors import UsageError
 from fewest.experiments.benchmarking.measure import Row
@@ -14,22 +15,15 @@ __all__ = ["Row", "main", "rows"]
 
 def rows(only: list[str] | None = None, quick: bool = False) -> Iterator[Row]:
     """Rows of the workloads, one after the other."""
-    from fewest.experiments.benchmarking.comparison import comparison
-    from fewest.experiments.benchmarking.growth import growth
-    from fewest.experiments.benchmarking.large_tables import files_boosted, files_linear
-    from fewest.experiments.benchmarking.training import training
-    from fewest.experiments.benchmarking.trees import tree_million
-    from fewest.experiments.benchmarking.workloads import QUICK, WORKLOADS
-
-    workloads = {**WORKLOADS, "comparison": comparison, "growth": growth, "trees": tree_million,
-                 "files-linear": files_linear, "files-boosted": files_boosted, "training": training}  # fmt: skip
-    unknown = set(only or ()) - set(workloads)
-    if unknown:
-        raise UsageError(f"there is no workload {sorted(unknown)[0]!r}", do=f"choose from {', '.join(workloads)}")
     from threadpoolctl import threadpool_limits
 
+    from fewest.experiments.benchmarking.workloads import QUICK, WORKLOADS
+
+    unknown = set(only or ()) - set(WORKLOADS)
+    if unknown:
+        raise UsageError(f"there is no workload {sorted(unknown)[0]!r}", do=f"choose from {', '.join(WORKLOADS)}")
     with threadpool_limits(1):  # CPU seconds of one thread on both sides of every ratio
-        for name, work in workloads.items():
+        for name, work in WORKLOADS.items():
             if (only and name in only) or (not only and (not quick or name in QUICK)):
                 yield from work()
 
@@ -40,7 +34,7 @@ def main(json: bool = False, quick: bool = False, only: list[str] | None = None)
     for row in rows(only, quick):
         missed += row.met is False
         if json:
-            print(json_module.dumps(row.to_dict()), flush=True)
+            print(json_module.dumps(asdict(row)), flush=True)
         else:
             mark = {True: "met   ", False: "MISSED", None: "skip  "}[row.met]
             value = "-" if row.value is None else f"{row.value:g}"

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import resource
-import subprocess
 import sys
 import tempfile
 import time
@@ -18,7 +17,7 @@ import pandas as pd
 
 from fewest import references
 from fewest.decision import Decision
-from fewest.experiments.benchmarking.measure import Row, at_most, skipped
+from fewest.experiments.benchmarking.measure import Row, at_most, fresh, skipped, timed
 from fewest.explainer import Explainer
 from fewest.references import References
 
@@ -71,9 +70,7 @@ def _workload(title: str, kind: str, rows: int, limit: float) -> Iterator[Row]:
 
 def _step(step: str, rows: int, *more: str, environment: dict[str, str] = ONE_THREAD) -> dict[str, Any]:
     """One step in a fresh process; what it printed last."""
-    call = [sys.executable, "-m", __name__, step, str(rows), *more]
-    done = subprocess.run(call, capture_output=True, text=True, check=True, env={**os.environ, **environment})
-    return dict(json.loads(done.stdout.strip().splitlines()[-1]))
+    return dict(json.loads(fresh(["-m", __name__, step, str(rows), *more], environment)))
 
 
 def table(rows: int, seed: int = 0) -> tuple[pd.DataFrame, np.ndarray]:
@@ -95,12 +92,8 @@ def million(rows: int) -> dict[str, Any]:
     explainer = Explainer(decision, refs)
     explainer.explain(table(1_000, 1)[0])
     cases, _ = table(rows)
-    began = time.process_time()
-    decision.model.predict_proba(cases)
-    predict = time.process_time() - began
-    began = time.process_time()
-    out = explainer.explain(cases)
-    spent = time.process_time() - began
+    _, predict = timed(lambda: decision.model.predict_proba(cases))
+    out, spent = timed(lambda: explainer.explain(cases))
     peak = _gigabytes(resource.RUSAGE_SELF)
     return {"predict": predict, "explain": spent, "gigabytes": peak, "positive": out.counts()["EXPLAINED"]}
 

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import gc
+import os
 import statistics
+import subprocess
+import sys
 import time
-from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 REPEATS = 5
@@ -25,10 +28,6 @@ class Row:
     met: bool | None
     unit: str
     detail: str = ""
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain values."""
-        return asdict(self)
 
 
 def at_most(name: str, value: float, limit: float, unit: str, detail: str = "") -> Row:
@@ -52,15 +51,21 @@ def _short(value: float) -> float:
 
 def cpu(work: Callable[[], Any], repeats: int = REPEATS, at_least_seconds: float = 0.02) -> float:
     """Median CPU seconds of a call; short calls are repeated inside one measurement."""
-    began = time.process_time()
-    work()
-    once = max(time.process_time() - began, 1e-6)
-    loops = max(1, int(at_least_seconds / once))
-    seconds = []
+    loops = max(1, int(at_least_seconds / max(timed(work)[1], 1e-6)))
     gc.collect()
-    for _ in range(repeats):
-        began = time.process_time()
-        for _ in range(loops):
-            work()
-        seconds.append((time.process_time() - began) / loops)
-    return statistics.median(seconds)
+    return statistics.median(timed(work, loops)[1] / loops for _ in range(repeats))
+
+
+def timed(work: Callable[[], Any], loops: int = 1) -> tuple[Any, float]:
+    """What a call gives, and its CPU seconds; of several calls, all together."""
+    began = time.process_time()
+    for _ in range(loops):
+        out = work()
+    return out, time.process_time() - began
+
+
+def fresh(arguments: Sequence[str], environment: Mapping[str, str]) -> str:
+    """The last line that Python prints in a process of its own."""
+    call = [sys.executable, *arguments]
+    done = subprocess.run(call, capture_output=True, text=True, check=True, env={**os.environ, **environment})
+    return done.stdout.strip().splitlines()[-1]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -19,12 +20,10 @@ from fewest.engine.search import Budget, Problem
 from fewest.engine.structure import Opaque
 from fewest.engine.structure.base import Structure
 from fewest.experiments.paper import models
-from fewest.experiments.paper.data import Rows, data_folder, load_split
+from fewest.experiments.paper.data import Rows, load_split
 from fewest.explainer import Explainer
 from fewest.references.base import References
 from fewest.tables.closeness import Distances
-
-__all__ = ["PAPER", "Subject", "data_folder", "estimator", "load", "subject"]
 
 PAPER = ("compas", "german", "adult", "headline", "fico")
 
@@ -41,15 +40,10 @@ def estimator(kind: str, name: str = "") -> Any:
 
     if kind.upper() in models.MODELS:
         return models.estimator(kind.upper(), name)
-    if kind == "xgboost":
-        from xgboost import XGBClassifier
-
-        return XGBClassifier(n_estimators=200, max_depth=6, n_jobs=1, random_state=42)
-    if kind == "lightgbm":
-        from lightgbm import LGBMClassifier
-
-        return LGBMClassifier(n_estimators=200, num_leaves=31, n_jobs=1, random_state=42, verbose=-1)
+    alone = {"n_estimators": 200, "n_jobs": 1, "random_state": 42}
     return {
+        "xgboost": lambda: import_module("xgboost").XGBClassifier(max_depth=6, **alone),
+        "lightgbm": lambda: import_module("lightgbm").LGBMClassifier(num_leaves=31, verbose=-1, **alone),
         "histgb": lambda: ensemble.HistGradientBoostingClassifier(max_iter=200, random_state=42),
         "forest8": lambda: ensemble.RandomForestClassifier(100, max_depth=8, random_state=42),
         "forest": lambda: ensemble.RandomForestClassifier(100, random_state=42),

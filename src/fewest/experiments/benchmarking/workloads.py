@@ -2,41 +2,45 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
+import statistics
 import tempfile
 from collections.abc import Callable, Iterator
-from dataclasses import replace
+from dataclasses import dataclass, fields, replace
 from functools import partial
+from itertools import combinations
+from math import comb
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
+import pandas as pd
 
 from fewest import references
 from fewest.constraints import Constraints, Immutable
+from fewest.engine.model_reading import ModelReading
 from fewest.engine.search import Found, Outcome, Problem, choose
 from fewest.engine.structure.base import Structure
 from fewest.experiments.benchmarking import subjects
-from fewest.experiments.benchmarking.large_tables import linear_million
-from fewest.experiments.benchmarking.measure import Row, at_least, at_most, cpu, skipped
-from fewest.experiments.benchmarking.yardsticks import plain_bfs
+from fewest.experiments.benchmarking.large_tables import files_boosted, files_linear, linear_million
+from fewest.experiments.benchmarking.measure import Row, at_least, at_most, cpu, fresh, skipped, timed
+from fewest.experiments.benchmarking.trees import growth, tree_million
+from fewest.experiments.paper.data import data_folder
+from fewest.tables.schema import Schema
 
 BFS_CAP = 20_000
+ROUNDS = 15
+LIMITS = {"logistic": 5.0, "mlp": 8.0}
+WARM_UP, EPOCHS = 80, 20  # the paper's
 
 
-def paper_data(names: tuple[str, ...]) -> tuple[str, ...]:
-    """Those of the datasets that can be read here."""
-    return tuple(name for name in names if name == "german" or subjects.data_folder() is not None)
-
-
-def needs_data(name: str, target: str) -> Row:
+def _needs_data(name: str, target: str) -> Row:
     """The row of a workload whose data are not here."""
     return skipped(name, target, "the paper's data are not here: set FEWEST_DATA to their folder")
 
 
 def _here(dataset: str) -> bool:
-    return dataset in paper_data((dataset,))
+    """Whether a dataset can be read here."""
+    return dataset == "german" or data_folder() is not None
 
 
 def _solve(structure: Structure, problem: Problem) -> Found:
@@ -59,7 +63,7 @@ def _proved(found: Found) -> tuple[float, str]:
 def _against_predict(title: str, name: str, kind: str, limit: float) -> Row:
     """CPU of the search over CPU of the final model's predict_proba, same rows, both on one thread."""
     if not _here(name):
-        return needs_data(title, f"<= {limit:g}")
+        return _needs_data(title, f"<= {limit:g}")
     subject = subjects.subject(name, kind)
     structure, problem = subject.problem()
     final, rows, _ = subject.prepared()
@@ -103,7 +107,7 @@ def other_boosters() -> Iterator[Row]:
 def _throughput(title: str, name: str, kind: str, target: float, all_proved: bool = False) -> Iterator[Row]:
     """Queries per core-second and, where asked for, the share proved."""
     if not _here(name):
-        yield needs_data(title, f">= {target:g}")
+        yield _needs_data(title, f">= {target:g}")
         return
     structure, problem = subjects.subject(name, kind).problem()
     _solve(structure, problem.take(np.arange(min(8, problem.n_cubes))))
@@ -135,7 +139,7 @@ def against_plain_bfs() -> Iterator[Row]:
     for name, sample, target in (("compas", 200, 400), ("adult", 60, 600), ("fico", 30, 1e6)):
         title = f"GBDT against plain BFS, {name}"
         if not _here(name):
-            yield needs_data(title, f">= {target:g}")
+            yield _needs_data(title, f">= {target:g}")
             continue
         subject = subjects.subject(name, "gbdt")
         if name == "fico":
@@ -152,14 +156,29 @@ def against_plain_bfs() -> Iterator[Row]:
         yield at_least(title, own / ours, target, "x faster", detail)
 
 
+def _plain_bfs(
+    model: Any, query: npt.NDArray[Any], reference: npt.NDArray[Any], feature_of: npt.NDArray[Any], cap: int
+) -> tuple[int | None, int]:
+    """Breadth-first SEV of one encoded query and the vertices asked; None where the cap was reached first."""
+    features = np.unique(feature_of[feature_of >= 0])
+    asked = 0
+    for size in range(1, len(features) + 1):
+        for chosen in combinations(features, size):
+            if asked >= cap:
+                return None, asked
+            vertex = np.where(np.isin(feature_of, chosen), reference, query)
+            asked += 1
+            if model.predict_proba(vertex.reshape(1, -1))[0, 1] < 0.5:
+                return size, asked
+    return None, asked
+
+
 def _plain_seconds(subject: subjects.Subject, sizes: Any, sample: int) -> tuple[float, float, str]:
     """CPU per query of the plain search: on the user's model (raw row in), on encoded rows, and how it was found.
 
     A query on which the plain search reaches the cap is charged the vertices it would have walked: all smaller sets
     and half of its own level, or all sets there are where nothing is reachable.
     """
-    from math import comb
-
     final, rows, goal = subject.prepared()
     feature_of = subject.inside().encoding.feature_of
     assert feature_of is not None
@@ -167,7 +186,7 @@ def _plain_seconds(subject: subjects.Subject, sizes: Any, sample: int) -> tuple[
     chosen = np.random.default_rng(0).choice(len(rows), min(sample, len(rows)), replace=False)
     vertices = 0.0
     for cube in chosen:
-        size, seen = plain_bfs(final, rows[cube], goal[0], feature_of, BFS_CAP)
+        size, seen = _plain_bfs(final, rows[cube], goal[0], feature_of, BFS_CAP)
         vertices += seen
         if size is None:
             need = int(min(sizes[cube], p + 1))
@@ -185,7 +204,7 @@ def opaque_models() -> Iterator[Row]:
     for kind, name in (("bayes", "adult"), ("gbdt", "adult"), ("kernel", "compas"), ("neighbours", "compas")):
         title = f"{kind} as a closed box against plain BFS, {name}"
         if not _here(name):
-            yield needs_data(title, ">= 50")
+            yield _needs_data(title, ">= 50")
             continue
         subject = subjects.subject(name, kind)
         explainer = subject.explainer(unseen="allow", structure="opaque" if kind == "gbdt" else "auto")
@@ -203,9 +222,9 @@ def opaque_models() -> Iterator[Row]:
 def variants() -> Iterator[Row]:
     """All minimal sets, ten references, costs and immutables against the plain search."""
     targets = {"all minimal sets": 4, "10 references": 10, "costs": 6, "immutables": 1.5}
-    if subjects.data_folder() is None:
+    if not _here("fico"):
         for name, target in targets.items():
-            yield needs_data(f"{name} against plain", f"<= {target:g}")
+            yield _needs_data(f"{name} against plain", f"<= {target:g}")
         return
     subject = subjects.subject("fico", "gbdt")
     structure, problem = subject.problem()
@@ -242,8 +261,8 @@ def _ten_references(subject: subjects.Subject) -> float:
 def first_call() -> Iterator[Row]:
     """Import, first explain with an empty kernel cache, and later ones, each in a fresh process."""
     script = "import time; a = time.process_time(); import fewest; print(time.process_time() - a)"
-    _fresh(script, {})
-    yield at_most("import fewest", min(float(_fresh(script, {})) for _ in range(3)), 1.5, "s CPU")
+    fresh(["-c", script], {})
+    yield at_most("import fewest", min(float(fresh(["-c", script], {})) for _ in range(3)), 1.5, "s CPU")
     explain = (
         "import time, warnings; import fewest.experiments.benchmarking.subjects as s; one = s.subject('german', KIND);"
         "a = time.perf_counter(); one.explainer(unseen='allow').explain(one.cases); print(time.perf_counter() - a)"
@@ -251,17 +270,78 @@ def first_call() -> Iterator[Row]:
     with tempfile.TemporaryDirectory() as cache:
         for kind in ("l2lr", "gbdt", "mlp"):
             code = explain.replace("KIND", repr(kind))
-            cold = float(_fresh(code, {"NUMBA_CACHE_DIR": cache}))
-            warm = float(_fresh(code, {"NUMBA_CACHE_DIR": cache}))
+            cold = float(fresh(["-c", code], {"NUMBA_CACHE_DIR": cache}))
+            warm = float(fresh(["-c", code], {"NUMBA_CACHE_DIR": cache}))
             yield at_most(f"first explain after install, {kind}", cold, 20, "s")
             yield at_most(f"first explain in a new process, {kind}", warm, 1, "s")
 
 
-def _fresh(script: str, environment: dict[str, str]) -> str:
-    done = subprocess.run(
-        [sys.executable, "-c", script], capture_output=True, text=True, check=True, env={**os.environ, **environment}
-    )
-    return done.stdout.strip().splitlines()[-1]
+@dataclass(frozen=True)
+class Blind(ModelReading):
+    """What was read of a model, believed without any comparison: for measurements alone."""
+
+    def check_decisions(self, prepared: npt.NDArray[np.float64], positive: npt.NDArray[np.bool_]) -> None:
+        """Believe it."""
+
+    def check_part(
+        self, schema: Schema, cases: pd.DataFrame, goals: pd.DataFrame, absent: npt.NDArray[np.bool_]
+    ) -> None:
+        """Believe it."""
+
+    def drawn(self, cubes: int) -> int:
+        """No vertices are drawn."""
+        return 0
+
+
+def comparison() -> Iterator[Row]:
+    """CPU of explain with the comparison over that without, in turns: for a table, and for one case after another."""
+    for name in ("german", "fico"):
+        for kind in ("l2lr", "gbdt", "histgb", "forest8", "mlp"):
+            title = f"comparing what was read with the model, {kind}, {name}"
+            if not _here(name):
+                yield _needs_data(title, "<= 1.05")
+                continue
+            subject = subjects.subject(name, kind)
+            whole, alone = (_ratio(subject, cases) for cases in (subject.cases, subject.cases.iloc[:1]))
+            detail = f"{len(subject.cases)} cases at once; one case alone {alone:.3f}"
+            yield at_most(title, whole, 1.05, "x explain without it", detail)
+
+
+def _ratio(subject: subjects.Subject, cases: pd.DataFrame) -> float:
+    sighted, blind = (subject.explainer(unseen="allow") for _ in range(2))
+    inside = blind.look_inside(subject.cases)
+    sighted.look_inside(subject.cases)
+    blind.reader.reading = Blind(**{part.name: getattr(inside, part.name) for part in fields(ModelReading)})
+    # Both are measured in turns, so that they see the same machine.
+    first, second = partial(sighted.explain, cases), partial(blind.explain, cases)
+    first(), second()  # compiled
+    loops = max(1, int(0.05 / max(timed(first)[1], 1e-6)))
+    return statistics.median(timed(first, loops)[1] / timed(second, loops)[1] for _ in range(ROUNDS))
+
+
+def training() -> Iterator[Row]:
+    """FICO: 80 epochs of cross-entropy against the same 80 and 20 more with the SEV loss."""
+    for model, limit in LIMITS.items():
+        name = f"All-Opt-1 {model}, fico"
+        if not _here("fico"):
+            yield _needs_data(name, f"<= {limit:g}")
+            continue
+        try:
+            plain, whole = _training_seconds(model, 0), _training_seconds(model, EPOCHS)
+        except ImportError:
+            yield skipped(name, f"<= {limit:g}", 'torch is not installed: pip install "fewest[train]"')
+            continue
+        detail = f"{whole:.1f} s CPU against {plain:.1f} s, {WARM_UP} + {EPOCHS} epochs, batches of 128"
+        yield at_most(name, whole / plain, limit, "x plain training", detail)
+
+
+def _training_seconds(model: Any, epochs: int) -> float:
+    """CPU seconds from raw rows to the trained model."""
+    from fewest.models.training import AllOptClassifier
+
+    rows = subjects.load("fico")
+    estimator = AllOptClassifier(model, warmup_epochs=WARM_UP, epochs=epochs, positive=1, device="cpu")
+    return timed(lambda: estimator.fit(rows.X_train, rows.y_train))[1]
 
 
 WORKLOADS: dict[str, Callable[[], Iterator[Row]]] = {
@@ -275,5 +355,11 @@ WORKLOADS: dict[str, Callable[[], Iterator[Row]]] = {
     "opaque": opaque_models,
     "variants": variants,
     "first": first_call,
+    "comparison": comparison,
+    "growth": growth,
+    "trees": tree_million,
+    "files-linear": files_linear,
+    "files-boosted": files_boosted,
+    "training": training,
 }
 QUICK = ("linear", "opaque", "first")

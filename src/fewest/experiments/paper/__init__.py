@@ -11,8 +11,7 @@ from pathlib import Path
 from fewest.errors import UsageError
 from fewest.experiments.paper.base import Printed, Record, Table, TableColumn, Unit
 from fewest.experiments.paper.data import Rows, data_folder, load_split
-from fewest.experiments.paper.runner import run
-from fewest.experiments.paper.store import FileStore, Store
+from fewest.experiments.paper.runner import FileStore, Store, run
 from fewest.experiments.paper.summary import as_dict, as_markdown, as_text, summarise
 
 __all__ = [
@@ -43,9 +42,9 @@ _TABLES = {
     "trees": ("trees", "TreesTable"),
     "allopt1": ("allopt", "AllOpt1Table"),
     "alloptc": ("allopt", "AllOptClusterTable"),
-    "expo": ("expo", "ExpoTable"),
+    "expo": ("allopt", "ExpoTable"),
     "sizes": ("sizes", "SizesTable"),
-    "sensitivity": ("sensitivity", "SensitivityTable"),
+    "sensitivity": ("points", "SensitivityTable"),
     "counterfactuals": ("counterfactuals", "CounterfactualsTable"),
 }
 
@@ -62,16 +61,7 @@ def names() -> tuple[str, ...]:
 
 
 def find(name: str, folder: str | Path | None = None, quick: bool = False) -> Table:
-    """A table by name.
-
-    Parameters
-    ----------
-    name : str
-        One of `names()`.
-    folder : path, optional
-        Where the paper's data are; default: FEWEST_DATA.
-    quick : bool
-        Smaller tables and settings, to see that everything runs.
+    """One of `names()`, bound to the folder of the paper's data (default: FEWEST_DATA), and to full or quick settings.
 
     Examples
     --------

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import csv
 import hashlib
 import json
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from importlib.resources import files
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple
 
@@ -17,16 +19,10 @@ Tell = Callable[[str], None]
 
 
 class Printed(NamedTuple):
-    """A figure as the paper prints it: mean and standard deviation over ten splits.
-
-    Examples
-    --------
-    >>> str(Printed(0.84, 0.01))
-    '0.84 ± 0.01'
-    """
+    """A figure as the paper prints it: mean and, in most tables, standard deviation over ten splits."""
 
     mean: float
-    sd: float
+    sd: float = math.nan
 
     def __str__(self) -> str:
         return f"{self.mean:.2f}" + ("" if math.isnan(self.sd) else f" ± {self.sd:.2f}")
@@ -72,28 +68,6 @@ LIKELIHOOD = (
 class Table(ABC):
     """One of the paper's tables, bound to a data folder and to full or quick settings.
 
-    Parameters
-    ----------
-    folder : path, optional
-        Where the paper's data are; default: FEWEST_DATA.
-    quick : bool
-        Few rows and small models: to see that everything runs, not to compare.
-
-    Attributes
-    ----------
-    name, title : str
-    stored_as : str
-        Name of the file its units are kept in; tables that are measured together share one.
-    datasets, methods : tuple of str
-        Those it can be measured on, and what is measured, in the order shown.
-    columns : tuple of TableColumn
-    published : mapping
-        The paper's figures.
-    notes : tuple of str
-        Why figures here and there differ, in sentences.
-    quick_rows : int
-        Rows of either part of a split with quick settings.
-
     Examples
     --------
     >>> from fewest.experiments.paper import find
@@ -103,17 +77,17 @@ class Table(ABC):
     """
 
     name: ClassVar[str]
-    stored_as: ClassVar[str]
+    stored_as: ClassVar[str]  # name of the file its units are kept in; tables that are measured together share one
     title: ClassVar[str]
-    datasets: ClassVar[tuple[str, ...]]
-    methods: ClassVar[tuple[str, ...]]
+    datasets: ClassVar[tuple[str, ...]]  # those it can be measured on, in the order shown
+    methods: ClassVar[tuple[str, ...]]  # what is measured, in the order shown
     columns: ClassVar[tuple[TableColumn, ...]]
-    published: ClassVar[Published]
-    notes: ClassVar[tuple[str, ...]]
-    quick_rows: ClassVar[int] = 400
+    published: ClassVar[Published]  # the paper's figures
+    notes: ClassVar[tuple[str, ...]]  # why figures here and there differ, in sentences
+    quick_rows: ClassVar[int] = 400  # of either part of a split with quick settings
 
-    folder: str | Path | None = None
-    quick: bool = False
+    folder: str | Path | None = None  # where the paper's data are; default: FEWEST_DATA
+    quick: bool = False  # few rows and small models: to see that everything runs, not to compare
 
     @abstractmethod
     def settings(self, dataset: str) -> Mapping[str, Any]:
@@ -130,13 +104,7 @@ class Table(ABC):
 
 
 class Unit(NamedTuple):
-    """The part of a table that is computed, and stored, at once.
-
-    Examples
-    --------
-    >>> str(Unit("german", 3))
-    'german, split 3'
-    """
+    """The part of a table that is computed, and stored, at once."""
 
     dataset: str
     split: int
@@ -153,3 +121,14 @@ def fingerprint(table: Table, dataset: str) -> str:
 
 def silent(line: str) -> None:
     """Tell nobody."""
+
+
+def printed(file: str, table: str = "") -> dict[tuple[str, str], dict[str, Printed]]:
+    """What the paper prints, typed in as it stands there, errors included: all of a file, or one table in it."""
+    out = {}
+    with files("fewest.experiments.paper").joinpath(file).open(encoding="utf-8") as lines:
+        for row in csv.DictReader(lines):
+            of, dataset, method = row.pop("table", ""), row.pop("dataset"), row.pop("method")
+            if of == table:
+                out[dataset, method] = {name: Printed(*map(float, text.split())) for name, text in row.items() if text}
+    return out

@@ -53,15 +53,8 @@ def load_split(name: str, split: int, folder: str | Path | None = None) -> Rows:
     """Training and test rows of one of the paper's datasets: four fifths and one fifth, stratified by label.
 
     A missing level of a text column is a level of its own; rows with a missing number are left out, as the authors do.
-
-    Parameters
-    ----------
-    name : str
-        One of `fewest.datasets.names()`; ``german`` needs no folder.
-    split : int
-        Seed of the split; the paper's are 0 to 9.
-    folder : path, optional
-        Where the files are; default: FEWEST_DATA.
+    The name is one of `fewest.datasets.names()`, the split the seed of it: the paper's are 0 to 9. The folder is where
+    the files are; default: FEWEST_DATA. ``german`` needs none.
 
     Examples
     --------
@@ -84,7 +77,10 @@ def checksum(name: str, folder: str | Path | None = None) -> str:
     original = _original(name, place)
     if not (place / SCHEMA).is_file() and original is not None:
         return hashlib.sha256(original.read_bytes()).hexdigest()
-    return _described(name, place)
+    try:
+        return str(json.loads((place / SCHEMA).read_text(encoding="utf-8"))["datasets"][name]["sha256"])
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise DataError(f'{SCHEMA} in {place} does not describe "{name}"', do="name the folder with it") from error
 
 
 def _folder_of(name: str, folder: str | Path | None) -> Path | None:
@@ -126,31 +122,16 @@ def _table(name: str, folder: Path | None) -> tuple[pd.DataFrame, npt.NDArray[np
     return X[whole], data.y[whole]
 
 
-def _described(name: str, folder: Path) -> str:
-    """The checksum that the folder's schema gives a dataset."""
-    try:
-        return str(json.loads((folder / SCHEMA).read_text(encoding="utf-8"))["datasets"][name]["sha256"])
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        raise DataError(f'{SCHEMA} in {folder} does not describe "{name}"', do="name the folder with it") from error
-
-
 def _as_the_paper(X: pd.DataFrame, columns: Sequence[Mapping[str, Any]]) -> pd.DataFrame:
     """The columns marked as the paper's, where some are; ids as the integers that the labels were made from."""
     marked = [entry for entry in columns if entry.get("paper_set")]
     if not marked:
         return X
     X = X[[entry["name"] for entry in marked]]
-    ids = {entry["name"]: entry["codes"] for entry in marked if _is_id(entry)}
-    return X.assign(**{name: X[name].map(_numbers(codes)).astype(np.int64) for name, codes in ids.items()})
-
-
-def _is_id(entry: Mapping[str, Any]) -> bool:
-    return str(entry.get("source_name", "")).endswith("_id") and "codes" in entry
-
-
-def _numbers(codes: dict[str, str]) -> dict[str, int]:
-    """Label -> code; the smallest where the source has two codes for one label."""
-    out: dict[str, int] = {}
-    for code in sorted(map(int, codes)):
-        out.setdefault(codes[str(code)], code)
-    return out
+    for entry in marked:
+        if str(entry.get("source_name", "")).endswith("_id") and "codes" in entry:
+            name, codes = entry["name"], entry["codes"]
+            # The smallest where the source has two codes for one label.
+            code_of = {codes[str(code)]: code for code in sorted(map(int, codes), reverse=True)}
+            X = X.assign(**{name: X[name].map(code_of).astype(np.int64)})
+    return X

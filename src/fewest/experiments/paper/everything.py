@@ -1,8 +1,13 @@
-"""Every table and every figure of the paper in one run: what is finished is kept, what cannot be made is said."""
+"""Every table and every figure of the paper in one run, and its pages: what cannot be made is said.
+
+What is finished is kept. The pages have no script, and all text in them is escaped.
+"""
 
 from __future__ import annotations
 
 import json
+import math
+import platform
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -11,15 +16,20 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import pandas as pd
+
 from fewest.errors import DataError, FewestError, MissingExtraError, UsageError
 from fewest.experiments import paper
 from fewest.experiments.paper import figures
 from fewest.experiments.paper.base import Record, Table, Tell, Unit, silent
 from fewest.experiments.paper.data import checksum
-from fewest.experiments.paper.figures.base import Drawing, Figure
-from fewest.experiments.paper.runner import run
-from fewest.experiments.paper.store import FileStore, ForgivingStore, make_folder
-from fewest.experiments.paper.summary import TableLine, as_dict, as_markdown, summarise
+from fewest.experiments.paper.figures import Drawing, Figure
+from fewest.experiments.paper.runner import FileStore, ForgivingStore, make_folder, run
+from fewest.experiments.paper.summary import Cell, TableLine, as_dict, as_markdown, measured, summarise
+from fewest.persistence.versions import versions
+from fewest.references.signatures import Clock, utc_now
+from fewest.reporting.page_templates import render
+from fewest.results.drawing import counted
 from fewest.tables.files import write_text
 
 SPLITS, QUICK_SPLITS = 10, 1
@@ -28,6 +38,12 @@ FEWER_SPLITS = {"diabetes": 3}
 # ExpO samples neighbours of every row in every step, and is a yardstick: few splits show the ratio.
 FEWER_IN_TABLE = {"expo": {"compas": 3, "fico": 3, "german": 3, "adult": 1, "diabetes": 1, "headline": 1}}
 PICTURES = "figures"
+TITLE = "Improving Decision Sparsity: measured again"
+INDEX, CONTENTS = "index.html", "index.md"
+PACKAGES = ("fewest", "numpy", "pandas", "scikit-learn", "numba", "torch", "tree-praxis", "gosdt", "pacmap", "dice-ml")
+MOST_ROWS = 60
+PIXELS = 96  # of an inch of a picture
+QUICK = "Quick settings: few rows and small models. This shows that everything runs; nothing here is to be compared."
 EXAMPLES = "fewest.experiments.paper.examples"
 
 
@@ -115,22 +131,16 @@ def everything(plan: Plan, tell: Tell = silent, after_each: Callable[[Results], 
         steps += [(f"cases of {name}", partial(work.cases, name)) for name in work.datasets]
     for number, (what, step) in enumerate(steps, start=1):
         tell(f"{what} ({number} of {len(steps)})")
-        _tried(what, step, results, tell)
+        try:
+            step()
+        except MissingExtraError as error:
+            work.leave_out(what, str(error).replace("\n  Try: ", ": "))
+        except Exception as error:
+            results.failed.append((what, error))
+            tell(f"{what} failed: {type(error).__name__}: {error}")
         if after_each is not None:
             after_each(results)
     return results
-
-
-def _tried(what: str, step: Callable[[], None], results: Results, tell: Tell) -> None:
-    """Take a step; say why where it cannot be taken."""
-    try:
-        step()
-    except MissingExtraError as error:
-        results.left_out.append((what, str(error).replace("\n  Try: ", ": ")))
-        tell(f"{what} is left out: {results.left_out[-1][1]}")
-    except Exception as error:
-        results.failed.append((what, error))
-        tell(f"{what} failed: {type(error).__name__}: {error}")
 
 
 def _datasets(plan: Plan, results: Results) -> list[str]:
@@ -169,7 +179,7 @@ class PaperRun:
         plan, table = self.plan, paper.find(name, self.plan.folder, self.plan.quick)
         chosen = [dataset for dataset in self.datasets if dataset in table.datasets]
         if not chosen:
-            self._leave_out(f"table {name}", f"it is measured on {', '.join(table.datasets)} only")
+            self.leave_out(f"table {name}", f"it is measured on {', '.join(table.datasets)} only")
             return
         # Tables that are stored together also break together: what failed once is not tried again in this run.
         failed = self.failed.setdefault(table.stored_as, {})
@@ -187,9 +197,9 @@ class PaperRun:
         plan, figure = self.plan, figures.find(name, self.plan.folder, self.plan.quick)
         chosen = [dataset for dataset in self.datasets if dataset in figure.datasets]
         if figure.tables and not any(self.records.get(table) for table in figure.tables):
-            self._leave_out(f"figure {name}", f"it shows {', '.join(figure.tables)}, which were not measured")
+            self.leave_out(f"figure {name}", f"it shows {', '.join(figure.tables)}, which were not measured")
         elif not chosen:
-            self._leave_out(f"figure {name}", f"it is drawn for {', '.join(figure.datasets)} only")
+            self.leave_out(f"figure {name}", f"it is drawn for {', '.join(figure.datasets)} only")
         else:
             drawing = figures.draw(figure, chosen, self.records, self.tell)
             figures.save(drawing, Path(plan.out) / PICTURES, plan.stem(name))
@@ -202,7 +212,8 @@ class PaperRun:
         _write(Path(self.plan.out) / stem, made.as_dict(), made.as_markdown())
         self.results.shown.append(ShownPage(dataset, made.text(), stem))
 
-    def _leave_out(self, what: str, why: str) -> None:
+    def leave_out(self, what: str, why: str) -> None:
+        """Say what cannot be made here, and why."""
         self.results.left_out.append((what, why))
         self.tell(f"{what} is left out: {why}")
 
@@ -218,3 +229,103 @@ def write_table(table: Table, records: Sequence[Record], out: str | Path) -> lis
 def _write(stem: Path, document: Any, markdown: str) -> None:
     write_text(f"{stem}.json", json.dumps(document, indent=1, allow_nan=False, ensure_ascii=False) + "\n")
     write_text(f"{stem}.md", markdown)
+
+
+def index_html(results: Results, quick: bool = False, title: str = TITLE, made: str = "") -> str:
+    """The page as text; pictures are files beside it. A quick one says that its figures are not to be compared."""
+    return render(
+        "paper.html.j2",
+        title=title,
+        quick=QUICK if quick else "",
+        sentence=_sentence(results),
+        made=made,
+        left_out=results.left_out,
+        failed=[(what, _said(error)) for what, error in results.failed],
+        figures=[_figure(drawn) for drawn in results.drawn],
+        tables=[_table(one, quick) for one in results.tables],
+        cases=[
+            {"name": f"cases of {shown.dataset}", "text": shown.text, "stem": shown.stem} for shown in results.shown
+        ],
+    )
+
+
+def contents_md(results: Results, quick: bool = False, title: str = TITLE, made: str = "") -> str:
+    """The same as Markdown: the figures, and links to the files of tables and cases."""
+    parts = [f"# {title}", _sentence(results), *([f"Made {made}."] if made else []), *([QUICK] if quick else [])]
+    failed = [(what, _said(error)) for what, error in results.failed]
+    for heading, reasons in (("Failed", failed), ("Left out", results.left_out)):
+        if reasons:
+            parts += [f"{heading}:", "\n".join(f"- {what}: {why}" for what, why in reasons)]
+    links = [f"- [{_table(one, quick)['title']}]({_table(one, quick)['stem']}.md)" for one in results.tables]
+    links += [f"- [Cases of {shown.dataset}]({shown.stem}.md)" for shown in results.shown]
+    if links:
+        parts += ["## Tables and cases", "\n".join(links)]
+    for drawn in results.drawn:
+        figure, stem = drawn.figure, f"{PICTURES}/{drawn.stem}"
+        files = f"Also as [PNG]({stem}.png) and, the numbers, as [CSV]({stem}.csv)."
+        parts += [f"## {figure.title}", f"![{figure.title}]({stem}.svg)", f"{figure.caption} {files}"]
+    return "\n\n".join(parts) + "\n"
+
+
+def write_page(plan: Plan, results: Results, clock: Clock = utc_now) -> Path:
+    """Write ``index.html``, and ``index.md`` for who reads the folder, into the plan's folder; returns the first."""
+    path, packages = Path(plan.out) / INDEX, [f"{name} {version}" for name, version in versions(PACKAGES).items()]
+    made = f"{clock():%Y-%m-%d} with Python {platform.python_version()}, {', '.join(packages)}"
+    write_text(path, index_html(results, plan.quick, made=made))
+    write_text(path.with_name(CONTENTS), contents_md(results, plan.quick, made=made))
+    return path
+
+
+def _sentence(results: Results) -> str:
+    made = f"{counted(len(results.tables), 'table')} and {counted(len(results.drawn), 'figure')}"
+    rest = [f"{len(results.left_out)} left out"] if results.left_out else []
+    rest += [f"{len(results.failed)} failed"] if results.failed else []
+    return f"{made}{'; ' if rest else ''}{', '.join(rest)}."
+
+
+def _said(error: Exception) -> str:
+    return str(error) if isinstance(error, FewestError) else f"{type(error).__name__}: {error}"
+
+
+def _figure(drawn: DrawnFigure) -> dict[str, Any]:
+    numbers = drawn.drawing.numbers
+    return {
+        "name": drawn.figure.name,
+        "title": drawn.figure.title,
+        "caption": drawn.figure.caption,
+        "stem": f"{PICTURES}/{drawn.stem}",
+        "width": int(PIXELS * drawn.drawing.picture.get_figwidth()),
+        "headings": [str(name) for name in numbers],
+        "rows": [[_text(value) for value in row] for row in numbers.head(MOST_ROWS).itertuples(index=False)],
+        "hidden": max(0, len(numbers) - MOST_ROWS),
+    }
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, float):
+        return "-" if math.isnan(value) else f"{value:.4g}"
+    return "-" if value is pd.NA else str(value)
+
+
+def _table(of: Measured, quick: bool) -> dict[str, Any]:
+    table, lines = of
+    # Columns of dashes are not shown.
+    columns = [
+        c for c in table.columns if any(line.cells[c.figure].count or line.cells[c.figure].paper for line in lines)
+    ]
+    return {
+        "name": table.name,
+        "title": table.title,
+        "stem": f"{table.name}-quick" if quick else table.name,
+        "headings": ["dataset", "method", "splits", *(column.heading for column in columns)],
+        "rows": [
+            ((line.dataset, line.method, str(line.splits)), [_cell(line.cells[c.figure], c.decimals) for c in columns])
+            for line in lines
+        ],
+        "notes": table.notes,
+    }
+
+
+def _cell(cell: Cell, decimals: int) -> dict[str, str]:
+    """What was measured, and the paper's figure where it has one."""
+    return {"ours": measured(cell, decimals), "paper": "" if cell.paper is None else f"paper {cell.paper}"}

@@ -5,19 +5,17 @@ Which cases: the first test rows of split 0 that both models decide against. Nob
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
-
-import pandas as pd
 
 from fewest import datasets, references
 from fewest.decision import Decision
 from fewest.errors import UsageError
 from fewest.experiments.paper.data import Rows, load_split
-from fewest.experiments.paper.measures import quietly
-from fewest.experiments.paper.models import CLUSTERS, fit
+from fewest.experiments.paper.models import CLUSTERS, fit, quietly
+from fewest.experiments.paper.summary import aligned, markdown_rows
 from fewest.explainer import Explainer
 from fewest.results.explanation import Explanation, Status, show
 from fewest.tables.saved_schema import plain
@@ -80,15 +78,19 @@ class Examples:
 
     def text(self) -> str:
         """For a terminal: features below each other, because their names are long."""
-        blocks = [_aligned(f"row {case.row}", case.grid()) for case in self.cases]
+        blocks = []
+        for case in self.cases:
+            (_, *corner), *rows = zip(*case.grid(), strict=True)
+            lines = aligned([(f"row {case.row}", *corner), *rows])
+            blocks.append("\n".join(line.rstrip() for line in lines))
         return "\n\n".join([self.title, *blocks, "\n".join(self.notes)])
 
     def as_markdown(self) -> str:
         """The paper's layout, a table for each case."""
         parts = [f"# {self.title}"]
         for case in self.cases:
-            head, *body = (f"| {' | '.join(cell.replace('|', '/') for cell in line)} |" for line in case.grid())
-            parts.append("\n".join([f"Row {case.row}", "", head, "|---" * len(case.grid()[0]) + "|", *body]))
+            rows = markdown_rows([[cell.replace("|", "/") for cell in line] for line in case.grid()])
+            parts.append("\n".join([f"Row {case.row}", "", *rows]))
         return "\n\n".join([*parts, "\n".join(f"- {note}" for note in self.notes)]) + "\n"
 
     def as_dict(self) -> dict[str, Any]:
@@ -98,8 +100,8 @@ class Examples:
             "dataset": self.dataset,
             "title": self.title,
             "cases": [
-                {"row": case.row, "query": _plain(case.values),
-                 "answers": [{"kind": answer.kind, "status": answer.status, "changes": _plain(answer.changes)}
+                {"row": case.row, "query": plain(case.values),
+                 "answers": [{"kind": answer.kind, "status": answer.status, "changes": plain(answer.changes)}
                              for answer in case.answers]}
                 for case in self.cases
             ],
@@ -115,7 +117,9 @@ def examples(dataset: str, folder: str | Path | None = None, quick: bool = False
     if quick:
         rows = rows.first(QUICK_ROWS)
     explainers = dict(_explainers(dataset, rows))
-    queries = _decided_against(rows.X_test, [explainer.decision for explainer in explainers.values()])
+    queries = rows.X_test
+    for explainer in explainers.values():
+        queries = queries[explainer.decision.verdicts(queries).positive]
     queries = queries[: QUICK_COUNT if quick else COUNT]
     answers = [[_answer(kind, one) for one in explainer.explain(queries)] for kind, explainer in explainers.items()]
     cases = [
@@ -147,13 +151,6 @@ def _explainers(dataset: str, rows: Rows) -> Iterator[tuple[str, Explainer]]:
         yield kind, Explainer(decision, refs, n_jobs=1, unseen="allow")
 
 
-def _decided_against(X: pd.DataFrame, decisions: Sequence[Decision]) -> pd.DataFrame:
-    """Rows that every one of the models decides positive."""
-    for decision in decisions:
-        X = X[decision.verdicts(X).positive]
-    return X
-
-
 def _answer(kind: str, one: Explanation) -> Answer:
     explained = one.status == Status.EXPLAINED
     changes = {change.feature: change.after for change in one.changes} if explained else {}
@@ -175,18 +172,5 @@ def _notes(dataset: str) -> tuple[str, ...]:
     return (*notes, special) if dataset == "fico" else notes
 
 
-def _aligned(corner: str, grid: Sequence[Sequence[str]]) -> str:
-    turned = [list(line) for line in zip(*grid, strict=True)]
-    turned[0][0] = corner
-    widths = [max(map(len, column)) for column in zip(*turned, strict=True)]
-    return "\n".join(
-        "  ".join(f"{cell:<{width}}" for cell, width in zip(line, widths, strict=True)).rstrip() for line in turned
-    )
-
-
 def _shown(value: Any) -> str:
     return value if isinstance(value, str) else show(value)
-
-
-def _plain(values: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: plain(value) for name, value in values.items()}

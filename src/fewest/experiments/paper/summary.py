@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from fewest.experiments.paper.base import Printed, Record, Table, TableColumn
+from fewest.tables.saved_schema import plain
 
 
 @dataclass(frozen=True)
@@ -76,41 +77,44 @@ def as_dict(table: Table, lines: Iterable[TableLine]) -> dict[str, Any]:
         "columns": {column.figure: column.heading for column in table.columns},
         "lines": [
             {"dataset": line.dataset, "method": line.method, "splits": line.splits,
-             "figures": {name: _plain(cell) for name, cell in line.cells.items()}}
+             "figures": {name: plain(_parts(cell)) for name, cell in line.cells.items()}}
             for line in lines
         ],
         "notes": list(table.notes),
     }  # fmt: skip
 
 
-def _plain(cell: Cell) -> dict[str, Any]:
-    out: dict[str, Any] = {"mean": _finite(cell.mean), "sd": _finite(cell.sd), "count": cell.count}
+def _parts(cell: Cell) -> dict[str, Any]:
+    out: dict[str, Any] = {"mean": cell.mean, "sd": cell.sd, "count": cell.count}
     if cell.paper is not None:
-        out["paper"] = {"mean": cell.paper.mean, "sd": _finite(cell.paper.sd)}
-        out["difference"] = _finite(cell.difference)
+        out |= {"paper": cell.paper._asdict(), "difference": cell.difference}
     return out
-
-
-def _finite(number: float) -> float | None:
-    return number if math.isfinite(number) else None
 
 
 def as_text(table: Table, lines: Iterable[TableLine]) -> str:
     """The table for a terminal: each figure here, then the paper's and the difference where it has one."""
     # The paper's spread is left to the other forms: a terminal is not that wide.
-    rows = _rows(table, lines, lambda printed: f"{printed.mean:.2f}")
-    widths = [max(len(row[k]) for row in rows) for k in range(len(rows[0]))]
-    body = ["  ".join(f"{text:<{width}}" for text, width in zip(row, widths, strict=True)).rstrip() for row in rows]
-    body.insert(1, "-" * (sum(widths) + 2 * (len(widths) - 1)))
-    return "\n".join([table.title, "", *body, "", *table.notes])
+    head, *body = aligned(_rows(table, lines, lambda printed: f"{printed.mean:.2f}"))
+    rule = "-" * max(map(len, (head, *body)))
+    return "\n".join([table.title, "", head.rstrip(), rule, *(line.rstrip() for line in body), "", *table.notes])
+
+
+def aligned(rows: Sequence[Sequence[str]]) -> list[str]:
+    """Lines of text whose cells are below each other."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return ["  ".join(f"{text:<{width}}" for text, width in zip(row, widths, strict=True)) for row in rows]
 
 
 def as_markdown(table: Table, lines: Iterable[TableLine]) -> str:
     """The table as Markdown."""
-    head, *body = (f"| {' | '.join(row)} |" for row in _rows(table, lines, str))
-    rule = "|" + "---|" * head.count(" | ") + "---|"
     notes = [f"- {note}" for note in table.notes]
-    return "\n".join([f"# {table.title}", "", head, rule, *body, "", *notes]) + "\n"
+    return "\n".join([f"# {table.title}", "", *markdown_rows(_rows(table, lines, str)), "", *notes]) + "\n"
+
+
+def markdown_rows(rows: Sequence[Sequence[str]]) -> list[str]:
+    """A heading and lines as a Markdown table."""
+    head, *body = (f"| {' | '.join(row)} |" for row in rows)
+    return [head, "|" + "---|" * len(rows[0]), *body]
 
 
 def _rows(table: Table, lines: Iterable[TableLine], printed: Callable[[Printed], str]) -> list[list[str]]:
@@ -133,9 +137,10 @@ def _rows(table: Table, lines: Iterable[TableLine], printed: Callable[[Printed],
 
 def _compared(cell: Cell, paper: Printed, column: TableColumn, printed: Callable[[Printed], str]) -> list[str]:
     """The paper's figure and the difference; whole numbers as such."""
-    if column.decimals == 0:
-        return [f"{paper.mean:,.0f}", "-" if math.isnan(cell.difference) else f"{round(cell.difference) + 0:+,}"]
-    return [printed(paper), _signed(cell.difference)]
+    gap, whole = cell.difference, column.decimals == 0
+    # The paper prints two decimals; more would pretend to know it better. "+ 0" hides the sign of a rounded zero.
+    signed = "-" if math.isnan(gap) else f"{round(gap) + 0:+,}" if whole else f"{round(gap, 2) + 0.0:+.2f}"
+    return [f"{paper.mean:,.0f}" if whole else printed(paper), signed]
 
 
 def measured(cell: Cell, decimals: int) -> str:
@@ -144,10 +149,3 @@ def measured(cell: Cell, decimals: int) -> str:
         return "-"
     mean = f"{cell.mean:,.{decimals}f}"
     return mean if math.isnan(cell.sd) else f"{mean} ± {cell.sd:,.{decimals}f}"
-
-
-def _signed(number: float) -> str:
-    if math.isnan(number):
-        return "-"
-    # The paper prints two decimals; more would pretend to know it better. "+ 0" hides the sign of a rounded zero.
-    return f"{round(number, 2) + 0.0:+.2f}"

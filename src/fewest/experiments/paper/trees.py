@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any, ClassVar
 
 import numpy as np
 
 from fewest import references
 from fewest.decision import Decision
-from fewest.experiments.paper.base import Published, Record, Table, TableColumn, Tell
+from fewest.experiments.paper.base import Published, Record, Table, TableColumn, Tell, printed
 from fewest.experiments.paper.data import Rows
-from fewest.experiments.paper.printed_figures import TREES
 from fewest.explainer import Explainer
 from fewest.results.explanation import Status
 
@@ -58,7 +57,8 @@ class TreesTable(Table):
         TableColumn("fewest_leaves", "leaves from", 1),
         TableColumn("most_leaves", "to", 1),
     )
-    published: ClassVar[Published] = TREES
+    # FICO's GOSDT has 1.80 here and 1.08 in the paper's figure. MIMIC-III, which is not public, is there as well.
+    published: ClassVar[Published] = printed("printed_other.csv", "trees")
     quick_rows: ClassVar[int] = 1500
     notes: ClassVar[tuple[str, ...]] = (
         "SEV-T counts original features here; the authors count split conditions on encoded columns.",
@@ -81,21 +81,16 @@ class TreesTable(Table):
 
     def cells(self, dataset: str, split: int, tell: Tell) -> list[Record]:
         """Fit and measure the four trees on one split."""
-        rows = self.rows(dataset, split)
-        records = []
-        for method, model in _models(self.settings(dataset)):
+        from fewest.models.rashomon import TOptClassifier
+        from fewest.models.trees import C45Classifier, CARTClassifier, GOSDTClassifier
+
+        kinds = {"CART": CARTClassifier, "C4.5": C45Classifier, "GOSDT": GOSDTClassifier, "TOpt": TOptClassifier}
+        rows, settings, records = self.rows(dataset, split), self.settings(dataset), []
+        for method, kind in kinds.items():
             tell(f"    {dataset}, split {split}: {method}")
-            model.fit(rows.X_train, rows.y_train)
+            model: Any = kind(**settings[method]).fit(rows.X_train, rows.y_train)
             records.append(Record(dataset, method, {**measure(model, rows), **_set_figures(model)}))
         return records
-
-
-def _models(settings: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
-    from fewest.models.rashomon import TOptClassifier
-    from fewest.models.trees import C45Classifier, CARTClassifier, GOSDTClassifier
-
-    kinds = {"CART": CARTClassifier, "C4.5": C45Classifier, "GOSDT": GOSDTClassifier, "TOpt": TOptClassifier}
-    return ((method, kind(**settings[method])) for method, kind in kinds.items())
 
 
 def measure(model: Any, rows: Rows) -> dict[str, float]:

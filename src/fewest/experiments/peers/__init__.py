@@ -5,12 +5,10 @@
 
 from fewest.experiments.peers.base import Counterfactuals, FittedPeer, Peer, check_counterfactuals, turns_alone
 from fewest.experiments.peers.dice import DiCE
-from fewest.experiments.peers.revise import REVISE
+from fewest.experiments.peers.searches import REVISE, GrowingSpheres, Wachter
 from fewest.experiments.peers.shapley import shapley_values
 from fewest.experiments.peers.space import PeerSpace
-from fewest.experiments.peers.spheres import GrowingSpheres
 from fewest.experiments.peers.taking_values import NICE, TopSHAP
-from fewest.experiments.peers.wachter import Wachter
 
 __all__ = [
     "NICE",

@@ -29,11 +29,9 @@ class Peer(Protocol):
     @property
     def name(self) -> str:
         """What it is called in tables."""
-        ...
 
     def fit(self, decision: Decision, X: Any, y: Any) -> FittedPeer:
         """Get ready to explain the cases of a decision, from training rows and their labels alone."""
-        ...
 
 
 @dataclass(frozen=True, eq=False)
@@ -158,7 +156,7 @@ def check_counterfactuals(out: Counterfactuals, decision: Decision) -> int:
     _refuse(np.flatnonzero(~out.found & out.changed.any(axis=1)), "it is changed though nothing was found")
     for j, feature in enumerate(out.schema.features):
         moved = np.flatnonzero(out.changed[:, j])
-        impossible = moved[~_possible(out.frame.iloc[moved], feature)]
+        impossible = moved[~possible_values(out.frame.iloc[moved], feature)]
         _refuse(impossible, f'"{feature.name}" has a value it cannot have')
     return len(numbers)
 
@@ -168,7 +166,7 @@ def _refuse(rows: npt.NDArray[np.intp], why: str) -> None:
         raise VerificationError(f"row {rows[0]}: {why} ({len(rows)} such rows)")
 
 
-def _possible(frame: pd.DataFrame, feature: Feature) -> Bools:
+def possible_values(frame: pd.DataFrame, feature: Feature) -> Bools:
     """Whether the values of a feature could stand in the training table."""
     cells = frame[list(feature.columns)]
     if feature.kind == "category":

@@ -19,6 +19,7 @@ import pandas as pd
 from fewest.decision import Decision
 from fewest.errors import MissingExtraError, UsageError
 from fewest.experiments.peers.base import FittedPeer
+from fewest.experiments.peers.space import level_cells, level_numbers
 from fewest.references.training_rows import TrainingRows
 from fewest.tables.arrays import Floats
 from fewest.tables.schema import Feature, Schema
@@ -129,16 +130,13 @@ class DiceTable:
 def _level_numbers(column: pd.Series[Any], feature: Feature) -> Any:
     if feature.is_numeric:
         return column
-    codes = pd.Index(list(feature.levels), dtype=object).get_indexer(column.astype(object))
-    return pd.Series(codes, index=column.index).astype(str)
+    return pd.Series(level_numbers(column, feature), index=column.index).astype(str)
 
 
 def _meant(column: pd.Series[Any], feature: Feature) -> Any:
     if feature.is_numeric:
         return pd.to_numeric(column).astype(float).round(feature.decimals)
-    levels = np.empty(len(feature.levels), dtype=object)
-    levels[:] = feature.levels
-    return pd.Series(levels[column.astype(int).to_numpy()], index=column.index, dtype=object)
+    return level_cells(column.astype(int).to_numpy(), feature, column.index)
 
 
 def _package() -> Any:

@@ -12,27 +12,19 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from fewest.engine.numba_cache import entry
 from fewest.engine.structure import Additive, Ensemble
 from fewest.engine.structure.base import Structure
+from fewest.engine.structure.walk import goes_left
 from fewest.errors import ModelError
 from fewest.tables.arrays import Floats
 
 
 def shapley_values(structure: Structure, feature_of: npt.NDArray[Any], Z: Floats, background: Floats) -> Floats:
-    """Shapley values of prepared rows against background rows.
+    """Shapley values (n, p) of prepared rows (n, d) against background rows (m, d), of an `Additive` or `Ensemble`.
 
-    Parameters
-    ----------
-    structure : Additive or Ensemble
-    feature_of : (d,) int
-        Feature of each prepared column; a feature's columns are one player.
-    Z : (n, d)
-    background : (m, d)
-
-    Returns
-    -------
-    (n, p) float64
-        They add up to a row's raw score less the mean raw score of the background.
+    ``feature_of`` (d,) is the feature of each column; a feature's columns are one player. The values of a row add up to
+    its raw score less the mean raw score of the background.
 
     Examples
     --------
@@ -57,8 +49,6 @@ def shapley_values(structure: Structure, feature_of: npt.NDArray[Any], Z: Floats
 
 
 def _of_trees(trees: Ensemble, feature_of: npt.NDArray[Any], Z: Floats, background: Floats, p: int) -> Floats:
-    from fewest.experiments.peers._shapley import tree_values
-
     begin, node, left, leaf = _paths(trees, feature_of)
     feature = feature_of[trees.column[node]].astype(np.int64)
     values: Floats = tree_values(
@@ -93,3 +83,40 @@ def _paths(trees: Ensemble, feature_of: npt.NDArray[Any]) -> tuple[npt.NDArray[A
     node = np.array([test[0] for test in tests], dtype=np.int64)
     side = np.array([test[1] for test in tests], dtype=bool)
     return np.array(begin, dtype=np.int64), node, side, np.array(leaves, dtype=np.int64)
+
+
+@entry
+def tree_values(  # type: ignore[no-untyped-def]
+    Z, background, begin, node, left, feature, value, share, column, threshold, missing_left, category, left_levels, p
+):
+    """Mean over background rows of each row's Shapley values.
+
+    A leaf is reached by exactly the mixed rows that take some features from the row (those whose tests only it passes)
+    and some from the background row; its value is shared among these by the weights of Shapley.
+    """
+    out = np.zeros((Z.shape[0], p))
+    who, own = np.empty(p, dtype=np.int64), np.empty(p, dtype=np.bool_)
+    for i in range(Z.shape[0]):
+        for b in range(background.shape[0]):
+            for leaf in range(begin.shape[0] - 1):
+                k, count, mine, reachable = begin[leaf], 0, 0, True
+                while reachable and k < begin[leaf + 1]:
+                    j, here, there = feature[k], True, True
+                    while k < begin[leaf + 1] and feature[k] == j:
+                        n = node[k]
+                        test = threshold[n], missing_left[n], category[n]
+                        here &= goes_left(Z[i, column[n]], test[0], test[1], test[2], left_levels) == left[k]
+                        there &= goes_left(background[b, column[n]], test[0], test[1], test[2], left_levels) == left[k]
+                        k += 1
+                    reachable = here or there
+                    if here != there and reachable:
+                        who[count], own[count] = j, here
+                        mine += here
+                        count += 1
+                if reachable:
+                    for t in range(count):
+                        if own[t]:
+                            out[i, who[t]] += value[leaf] * share[mine - 1, count - mine]
+                        else:
+                            out[i, who[t]] -= value[leaf] * share[mine, count - mine - 1]
+    return out / background.shape[0]

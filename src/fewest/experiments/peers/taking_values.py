@@ -8,6 +8,7 @@ of, not what would turn it, and this is what they give when they are used for th
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Literal
 
 import numpy as np
@@ -110,38 +111,22 @@ class NICE:
         pool = rows[justified if justified.any() else accepted]
         if len(pool) == 0:
             raise ModelError("the model decides against every training row", do="check `positive=` and the threshold")
-        search = Neighbours(self, decision, schema, pool, read_inside(decision, schema, rows))
-        return FittedPeer(decision, schema, search.find)
+        search = partial(self._find, decision, schema, pool, read_inside(decision, schema, rows))
+        return FittedPeer(decision, schema, search)
 
-
-@dataclass(frozen=True, eq=False)
-class Neighbours:
-    """`NICE` of a decision."""
-
-    settings: NICE
-    decision: Decision
-    schema: Schema
-    pool: pd.DataFrame
-    inside: ModelReading
-
-    def find(self, cases: pd.DataFrame) -> pd.DataFrame:
+    def _find(
+        self, decision: Decision, schema: Schema, pool: pd.DataFrame, inside: ModelReading, cases: pd.DataFrame
+    ) -> pd.DataFrame:
         """Rows (n, columns) with as much of each case's neighbour as turns it."""
-        near, far = self._nearest(cases)
-        between = Between.read(self.decision, self.schema, self.inside, cases, self.pool.iloc[near])
-        taken = [self._take(between, row, far[row]) for row in range(len(cases))]
-        return between.rows(np.array(taken))
-
-    def _nearest(self, cases: pd.DataFrame) -> tuple[npt.NDArray[np.int64], Floats]:
-        """Number of the nearest row of the pool (n,), and the distance of each feature to it (n, p)."""
-        distances = Distances.read(self.schema, cases, self.pool)
-        share = _per_range(self.schema)
-        everyone = np.arange(len(self.pool))
-        near, far = np.empty(len(cases), dtype=np.int64), np.empty((len(cases), len(self.schema)))
+        distances, share = Distances.read(schema, cases, pool), _per_range(schema)
+        everyone = np.arange(len(pool))
+        near, far = np.empty(len(cases), dtype=np.int64), np.empty((len(cases), len(schema)))
         for row in range(len(cases)):
             steps = distances.between(np.full(len(everyone), row), everyone) * share
             near[row] = np.argmin((steps**2).sum(axis=1))
             far[row] = steps[near[row]]
-        return near, far
+        between = Between.read(decision, schema, inside, cases, pool.iloc[near])
+        return between.rows(np.array([self._take(between, row, far[row]) for row in range(len(cases))]))
 
     def _take(self, between: Between, row: int, far: Floats) -> Bools:
         """Features taken over from the neighbour, (p,)."""
@@ -152,7 +137,7 @@ class Neighbours:
             trials = np.repeat(taken[None, :], len(choices), axis=0)
             trials[np.arange(len(choices)), choices] = True
             after = between.excess(np.full(len(choices), row), trials)
-            gain = (before - after) / (far[choices] if self.settings.reward == "proximity" else 1.0)
+            gain = (before - after) / (far[choices] if self.reward == "proximity" else 1.0)
             best = int(np.argmax(gain))
             taken, before = trials[best], after[best]
             left[choices[best]] = False

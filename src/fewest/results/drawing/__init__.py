@@ -8,6 +8,7 @@ from fewest.results.drawing._cube import Corner, corners_of, cube
 from fewest.results.drawing._pieces import (
     HEADINGS,
     HEADINGS_PLUS,
+    STYLE,
     Bar,
     Bars,
     CaseRow,
@@ -17,7 +18,6 @@ from fewest.results.drawing._pieces import (
     percent,
 )
 from fewest.results.drawing._scatter import Point, scatter
-from fewest.results.drawing._style import STYLE
 
 __all__ = [
     "HEADINGS",

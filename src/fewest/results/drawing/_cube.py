@@ -18,13 +18,7 @@ Corners = Mapping[frozenset[int], "Corner"]
 
 @dataclass(frozen=True)
 class Corner:
-    """One subset of the changed features: their names, whether it changes the outcome, and a text such as its score.
-
-    Examples
-    --------
-    >>> Corner(("duration",), False, "77 %").turned
-    False
-    """
+    """One subset of the changed features: their names, whether it changes the outcome, and a text such as its score."""
 
     names: tuple[str, ...]
     turned: bool
@@ -37,15 +31,8 @@ def corners_of(
     """The corners of a proved set of ``k`` features: every proper subset stays, only the whole set turns.
 
     That is what minimality says, so no model is needed. It holds for answers that are proved, and not where a floor
-    of credibility or a rule between features takes subsets out of the race.
-
-    Parameters
-    ----------
-    k : int
-    names : sequence of str
-        The features; their numbers where not given.
-    texts : mapping, optional
-        What is written beside a corner.
+    of credibility or a rule between features takes subsets out of the race. ``names`` are the features, their numbers
+    where not given; ``texts`` are written beside the corners.
 
     Examples
     --------
@@ -70,20 +57,10 @@ def cube(
     words: tuple[str, str] = ("stays as it is", "changes the outcome"),
     bottom: str = "this case",
 ) -> Markup:
-    """A drawing of the subsets of at most four changed features, level by level, with its table.
+    """A drawing of the subsets of at most four changed features, level by level, with its table, folded or open.
 
-    Parameters
-    ----------
-    features : sequence of str
-        The changed features.
-    corners : mapping
-        Positions in ``features`` -> `Corner`; subsets that are left out are not drawn.
-    folded : bool
-        Whether the table waits for a click.
-    words : pair of str
-        What is shown for a corner that does not change the outcome, and of one that does.
-    bottom : str
-        What is shown for the empty set.
+    ``corners`` are by positions in ``features``; those that are left out are not drawn. ``words`` are for a corner that
+    does not change the outcome and for one that does, ``bottom`` for the empty set.
 
     Examples
     --------
@@ -92,14 +69,11 @@ def cube(
     (3, 1, True)
     """
     table = twin("Show as table", _table(corners, words, bottom), folded)
-    picture = _picture(features, corners, words, bottom) if len(features) <= MOST else _too_many(len(features))
+    picture = _picture(features, corners, words, bottom)
+    if len(features) > MOST:
+        why = f"{len(features)} features change: too many to draw. Only all together change the outcome."
+        picture = fill("<p>{text}</p>", text=why)
     return fill('<figure class="fw fw-cube">{picture}{table}</figure>', picture=picture, table=table)
-
-
-def _too_many(count: int) -> Markup:
-    return fill(
-        "<p>{text}</p>", text=f"{count} features change: too many to draw. Only all together change the outcome."
-    )
 
 
 def _picture(features: Sequence[str], corners: Corners, words: tuple[str, str], bottom: str) -> Markup:

@@ -16,16 +16,11 @@ HEADINGS = ("Feature", "This case", "Typical accepted case", "Would have changed
 HEADINGS_PLUS = (*HEADINGS[:3], "Would have been enough")
 WIDTH, LABEL, COUNT, ROW = 640, 220, 110, 26
 MOST = 8  # more bars are read worse than a table
+NOTHING = Markup("<p>There is nothing to draw.</p>")
 
 
 def fill(template: str, **values: Any) -> Markup:
-    """A template with its values escaped; `Markup` values are fragments already and stay as they are.
-
-    Examples
-    --------
-    >>> fill("<td>{cell}</td>", cell="<b>")
-    Markup('<td>&lt;b&gt;</td>')
-    """
+    """A template with its values escaped; `Markup` values are fragments already and stay as they are."""
     return Markup(template).format(**{name: _sound(value) for name, value in values.items()})
 
 
@@ -69,13 +64,7 @@ def counted(count: int, what: str) -> str:
 
 
 def figure(value: float) -> str:
-    """A number on an axis or in a table: four figures, without noise.
-
-    Examples
-    --------
-    >>> figure(0.30000000000000004), figure(1200.0), figure(float("nan"))
-    ('0.3', '1200', 'not known')
-    """
+    """A number on an axis or in a table: four figures, without noise."""
     return f"{value:.4g}" if math.isfinite(value) else "not known"
 
 
@@ -100,13 +89,7 @@ def twin(summary: str, table: Markup, folded: bool) -> Markup:
 
 @dataclass(frozen=True)
 class CaseRow:
-    """One feature of a case, as text.
-
-    Examples
-    --------
-    >>> CaseRow("duration", "48", "18", "18", True).changed
-    True
-    """
+    """One feature of a case, as text."""
 
     feature: str
     case: str
@@ -116,8 +99,10 @@ class CaseRow:
 
     def clipped(self, length: int) -> CaseRow:
         """The same with texts of up to that many characters."""
-        texts = [clip(text, length) for text in (self.feature, self.case, self.reference, self.after)]
-        return CaseRow(texts[0], texts[1], texts[2], texts[3], self.changed)
+        feature, case, reference, after = (
+            clip(text, length) for text in (self.feature, self.case, self.reference, self.after)
+        )
+        return CaseRow(feature, case, reference, after, self.changed)
 
 
 def case_table(
@@ -125,14 +110,8 @@ def case_table(
 ) -> Markup:
     """A table of a case's features; changed ones first and bold, the others dimmed and, where ``folded``, put away.
 
-    Parameters
-    ----------
-    rows : sequence of CaseRow
-    headings : four texts
-    folded : bool
-        Put the unchanged rows into a block that opens on a click. A table without changed rows is never folded.
-    mark : str
-        What stands beside the name of a changed feature, for those who do not see bold.
+    What is put away opens on a click; a table without changed rows is never folded. ``mark`` stands beside the name of
+    a changed feature, for those who do not see bold.
 
     Examples
     --------
@@ -142,16 +121,12 @@ def case_table(
     """
     changed = [row for row in rows if row.changed]
     same = [row for row in rows if not row.changed]
-    if not (folded and changed and same):
-        return _wrapped(_case_rows([*changed, *same], headings, mark))
-    more = f"{counted(len(same), 'more feature')}, unchanged"
-    rest = fill(
-        "<details><summary>{more}</summary>{table}</details>", more=more, table=_case_rows(same, headings, mark)
-    )
-    return _wrapped(joined([_case_rows(changed, headings, mark), rest]))
-
-
-def _wrapped(inner: Markup) -> Markup:
+    if folded and changed and same:
+        more, rest = f"{counted(len(same), 'more feature')}, unchanged", _case_rows(same, headings, mark)
+        hidden = fill("<details><summary>{more}</summary>{rest}</details>", more=more, rest=rest)
+        inner = joined([_case_rows(changed, headings, mark), hidden])
+    else:
+        inner = _case_rows([*changed, *same], headings, mark)
     return fill('<div class="fw fw-wide">{inner}</div>', inner=inner)
 
 
@@ -174,13 +149,7 @@ def _row(row: CaseRow, mark: str) -> Markup:
 
 @dataclass(frozen=True)
 class Bar:
-    """One bar: its name, how many there are, which share of all that is, and a note for the table.
-
-    Examples
-    --------
-    >>> Bar("1 feature", 3, 0.75).percent
-    '75 %'
-    """
+    """One bar: its name, how many there are, which share of all that is, and a note for the table."""
 
     name: str
     count: int
@@ -195,13 +164,7 @@ class Bar:
 
 @dataclass(frozen=True)
 class Bars:
-    """What a bar chart shows: a title, the question it answers, and the bars from top to bottom.
-
-    Examples
-    --------
-    >>> Bars("SEV", "How many features must change?", (Bar("1 feature", 3, 0.75),)).bars[0].count
-    3
-    """
+    """What a bar chart shows: a title, the question it answers, and the bars from top to bottom."""
 
     title: str
     question: str
@@ -209,15 +172,7 @@ class Bars:
 
 
 def bar_chart(chart: Bars, folded: bool = True, *, columns: Sequence[str] = ("name", "cases", "share")) -> Markup:
-    """A bar chart with its table; the picture shows the first eight bars, the table all.
-
-    Parameters
-    ----------
-    chart : Bars
-    folded : bool
-        Whether the table waits for a click.
-    columns : three texts
-        Headings of the table.
+    """A bar chart with its table, folded or open; the picture shows the first eight bars, the table all.
 
     Examples
     --------
@@ -225,16 +180,16 @@ def bar_chart(chart: Bars, folded: bool = True, *, columns: Sequence[str] = ("na
     True
     """
     if not chart.bars:
-        nothing = fill("<p>{text}</p>", text="There is nothing to draw.")
-        return _figure(chart, nothing, Markup(""))
-    return _figure(chart, _picture(chart), twin("Show as table", _bar_table(chart, columns), folded))
+        return framed(chart.title, chart.question, NOTHING)
+    table = twin("Show as table", _bar_table(chart, columns), folded)
+    return framed(chart.title, chart.question, _picture(chart), table)
 
 
-def _figure(chart: Bars, picture: Markup, table: Markup) -> Markup:
+def framed(title: str, question: str, *parts: Markup) -> Markup:
+    """A picture and what belongs to it, under a title and the question it answers."""
     return fill(
-        '<figure class="fw fw-chart"><figcaption><strong>{title}</strong> {question}</figcaption>{picture}{table}'
-        "</figure>",
-        title=chart.title, question=chart.question, picture=picture, table=table,
+        '<figure class="fw fw-chart"><figcaption><strong>{title}</strong> {question}</figcaption>{parts}</figure>',
+        title=title, question=question, parts=joined(parts),
     )  # fmt: skip
 
 
@@ -272,3 +227,46 @@ def _bar_table(chart: Bars, columns: Sequence[str]) -> Markup:
         for bar in chart.bars
     )  # fmt: skip
     return html_table([*columns, "note"] if notes else columns, rows, chart.title)
+
+
+STYLE = """\
+.fw { --fw-ink: #1b1f24; --fw-soft: #55606c; --fw-line: #d5dae0; --fw-bar: #2f6f9f; --fw-mark: #fff3c4;
+  --fw-g0: #2f6f9f; --fw-g1: #b3541e; --fw-g2: #2e7d4f; --fw-g3: #7b3fa0; --fw-g4: #8a6d00; --fw-g5: #444b53; }
+@media (prefers-color-scheme: dark) {
+  .fw { --fw-ink: #e8ebee; --fw-soft: #a3adb8; --fw-line: #39424c; --fw-bar: #6cb2e3; --fw-mark: #4a3f12;
+    --fw-g0: #6cb2e3; --fw-g1: #f0a070; --fw-g2: #7fd0a0; --fw-g3: #d0a0f0; --fw-g4: #e0c860; --fw-g5: #c0c8d0; }
+}
+.fw { color: var(--fw-ink); }
+figure.fw { margin: .8rem 0; }
+.fw figcaption { margin-bottom: .3rem; }
+.fw-wide { overflow-x: auto; }
+.fw table { border-collapse: collapse; margin: .5rem 0; font-variant-numeric: tabular-nums; }
+.fw caption { text-align: left; color: var(--fw-soft); padding-bottom: .2rem; }
+.fw th, .fw td { border-bottom: 1px solid var(--fw-line); padding: .25rem .8rem .25rem 0; text-align: left;
+  vertical-align: top; }
+.fw tbody th { font-weight: inherit; }
+.fw td.n { text-align: right; white-space: nowrap; }
+.fw tr.fw-changed { font-weight: 700; background: var(--fw-mark); }
+.fw tr.fw-same { color: var(--fw-soft); }
+.fw .fw-mark { font-weight: 400; font-size: .85em; }
+.fw summary { cursor: pointer; color: var(--fw-soft); }
+.fw svg { max-width: 100%; height: auto; display: block; }
+.fw svg text { fill: var(--fw-ink); font: 13px system-ui, sans-serif; }
+.fw .fw-bar { fill: var(--fw-bar); }
+.fw .fw-axis, .fw .fw-edge { fill: none; stroke: var(--fw-soft); stroke-width: 1; }
+.fw .fw-stays { fill: none; stroke: var(--fw-soft); stroke-width: 2; }
+.fw .fw-cross { fill: none; stroke: var(--fw-soft); stroke-width: 2; }
+.fw .fw-turned { fill: var(--fw-bar); }
+.fw .fw-g0 { fill: var(--fw-g0); }
+.fw .fw-g1 { fill: var(--fw-g1); }
+.fw .fw-g2 { fill: var(--fw-g2); }
+.fw .fw-g3 { fill: var(--fw-g3); }
+.fw .fw-g4 { fill: none; stroke: var(--fw-g4); stroke-width: 2; }
+.fw .fw-g5 { fill: none; stroke: var(--fw-g5); stroke-width: 2; }
+@media print {
+  .fw { --fw-ink: #000; --fw-soft: #333; --fw-line: #999; --fw-bar: #444; --fw-mark: #eee;
+    --fw-g0: #000; --fw-g1: #555; --fw-g2: #222; --fw-g3: #666; --fw-g4: #000; --fw-g5: #333; }
+  .fw svg, .fw tr { break-inside: avoid; }
+  .fw-wide > details::details-content { content-visibility: visible; block-size: auto; }
+}
+"""

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from markupsafe import Markup
 
-from fewest.results.drawing._pieces import figure, fill, html_table, joined, twin
+from fewest.results.drawing._pieces import NOTHING, figure, fill, framed, html_table, joined, twin
 from fewest.tables.wording import clip
 
 WIDTH, HEIGHT, LEFT, BOTTOM, TOP = 640, 380, 70, 60, 34
@@ -17,13 +17,7 @@ SHAPES = 6  # kinds of marks; further groups share the last one
 
 @dataclass(frozen=True)
 class Point:
-    """One point: where it is, which group it is of, what it is called, and where it leads.
-
-    Examples
-    --------
-    >>> Point(1.2, -31.0, "2 features", "case 95").group
-    '2 features'
-    """
+    """One point: where it is, which group it is of, what it is called, and where it leads."""
 
     x: float
     y: float
@@ -57,14 +51,8 @@ def scatter(
 ) -> Markup:
     """Points with a shape per group and a table; points with a figure that is not known are in the table alone.
 
-    Parameters
-    ----------
-    title, question, x_label, y_label : str
-    points : sequence of Point
-        Where some have an ``href``, their marks lead there by the mouse, and their rows by the keyboard as well. It
-        must stay within the site, so it starts with ``/``, ``?`` or ``#``; others are left out.
-    folded : bool
-        Whether the table waits for a click.
+    Where points have an ``href``, their marks lead there by the mouse, and their rows by the keyboard as well. It must
+    stay within the site, so it starts with ``/``, ``?`` or ``#``; others are left out.
 
     Examples
     --------
@@ -74,17 +62,14 @@ def scatter(
     """
     drawn = [point for point in points if math.isfinite(point.x) and math.isfinite(point.y)]
     groups = list(dict.fromkeys(point.group for point in points))
-    picture = _picture(title, question, (x_label, y_label), drawn, groups)
-    if not drawn:
-        picture = fill("<p>{text}</p>", text="There is nothing to draw.")
+    parts = [_picture(title, question, (x_label, y_label), drawn, groups) if drawn else NOTHING]
     hidden = len(points) - len(drawn)
-    note = f"{hidden} without a figure {'is' if hidden == 1 else 'are'} in the table alone." if hidden else ""
-    return fill(
-        '<figure class="fw fw-chart"><figcaption><strong>{title}</strong> {question}</figcaption>{picture}{note}{table}'
-        "</figure>",
-        title=title, question=question, picture=picture, note=fill("<p>{note}</p>", note=note) if note else "",
-        table=twin("Show as table", _table(title, (x_label, y_label), points), folded) if points else "",
-    )  # fmt: skip
+    if hidden:
+        note = f"{hidden} without a figure {'is' if hidden == 1 else 'are'} in the table alone."
+        parts.append(fill("<p>{note}</p>", note=note))
+    if points:
+        parts.append(twin("Show as table", _table(title, (x_label, y_label), points), folded))
+    return framed(title, question, *parts)
 
 
 def _axis(values: Iterable[float], start: float, end: float) -> _Axis:
@@ -100,8 +85,6 @@ def _axis(values: Iterable[float], start: float, end: float) -> _Axis:
 def _picture(
     title: str, question: str, labels: tuple[str, str], points: Sequence[Point], groups: Sequence[str]
 ) -> Markup:
-    if not points:
-        return Markup("")
     x = _axis((point.x for point in points), LEFT, WIDTH - 12)
     y = _axis((point.y for point in points), HEIGHT - BOTTOM, TOP)
     shape = {group: min(k, SHAPES - 1) for k, group in enumerate(groups)}

@@ -3,26 +3,24 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
-from fewest.runs.row_hashes import row_hashes
-from fewest.runs.verification.leaf_entry import entered
-from fewest.runs.verification.model_scores import Scorer, replaced
-from fewest.runs.verification.report import Report
-from fewest.runs.verification.rules import StatedRules, differing
-from fewest.tables.arrays import Bools, Floats
+from fewest.runs.parts import row_hashes
+from fewest.runs.verification.base import Report, Scorer, entered
+from fewest.runs.verification.rules import StatedRules, as_order, differing
+from fewest.tables.arrays import Bools, Floats, Ints
 from fewest.tables.json_cells import moved_cells
 from fewest.tables.schema import Schema
 
 STATUSES = ("EXPLAINED", "ALREADY_NEGATIVE", "UNREACHABLE", "NOT_CREDIBLE", "BUDGET")
 FAR = 1e-9
+Sets = Sequence[Sequence[Mapping[str, Any]]]
 
 
 @dataclass(frozen=True)
@@ -31,17 +29,21 @@ class ClaimGoals:
 
     names: tuple[str, ...]
     frame: pd.DataFrame  # (m, columns)
-    flexible_of: npt.NDArray[np.int64]  # (m,) int: The reference each is the flexible twin of, -1 for none
+    flexible_of: Ints  # (m,) int: The reference each is the flexible twin of, -1 for none
     assignment: str
     leaves: bool = False  # Whether they are the leaves of a tree, which each case enters with values of its own
 
-    def candidates(self, given: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    def unmoved(self, given: Ints) -> Ints:
+        """The references themselves where flexible twins were given."""
+        return np.where(self.flexible_of[given] < 0, given, self.flexible_of[given])
+
+    def candidates(self, given: Ints) -> Ints:
         """References each case was compared with (n, c), by the one it was given in the end."""
         plain = np.flatnonzero(self.flexible_of < 0)
         twin = {int(of): k for k, of in enumerate(self.flexible_of) if of >= 0}
         if self.assignment == "sparsest":
             return np.tile(np.arange(len(self.names)), (len(given), 1))
-        own = np.where(self.flexible_of[given] < 0, given, self.flexible_of[given])
+        own = self.unmoved(given)
         if not twin:
             return np.asarray(own[:, None])
         pair = np.array([twin.get(int(k), int(k)) for k in range(len(plain))])
@@ -69,7 +71,7 @@ class Claims:
         return bool(self.settings["direction"] == "plus")
 
     @cached_property
-    def rows(self) -> npt.NDArray[np.int64]:
+    def rows(self) -> Ints:
         """Row numbers, as stated."""
         return np.asarray(self.table["row"].to_numpy(dtype=np.int64))
 
@@ -84,16 +86,20 @@ class Claims:
     @cached_property
     def moved(self) -> Bools:
         """Features that are said to change, (n, p)."""
+        return self.sets(self.table["features"])
+
+    def sets(self, named: Collection[Sequence[str]]) -> Bools:
+        """Sets of features by their names (s, p); names that are not known are left out."""
         place = {name: j for j, name in enumerate(self.schema.names)}
-        sizes = self.table["features"].map(len).to_numpy(dtype=np.int64)
-        flat = np.array([place.get(name, -1) for row in self.table["features"] for name in row], dtype=np.int64)
+        sizes = [len(one) for one in named]
+        flat = np.array([place.get(name, -1) for one in named for name in one], dtype=np.int64)
         known = flat >= 0
-        out = np.zeros((len(self.table), len(self.schema)), dtype=bool)
+        out = np.zeros((len(sizes), len(self.schema)), dtype=bool)
         out[np.repeat(np.arange(len(sizes)), sizes)[known], flat[known]] = True
         return out
 
     @cached_property
-    def reference(self) -> npt.NDArray[np.int64]:
+    def reference(self) -> Ints:
         """Number of the reference of each row; 0 where there is none."""
         place = {name: k for k, name in enumerate(self.goals.names)}
         return np.array([place.get(name, 0) for name in self.table["reference"]], dtype=np.int64)
@@ -159,20 +165,18 @@ class Claims:
         wrong(~(self.stated("nodes") >= 0), "its nodes are not a count")
         turned = size > 0
         for column in ("score_after", "margin", "l_inf"):
-            wrong(
-                turned != ~np.isnan(self.stated(column)),
-                f"its {column} is given though it has no answer, or is missing",
-            )
+            given = ~np.isnan(self.stated(column))
+            wrong(turned != given, f"its {column} is given though it has no answer, or is missing")
 
     def _values(self, report: Report) -> None:
         """What is shown is the case's value and the reference's, and they differ."""
         before, after = (self.beside, self.frame) if self.plus else (self.frame, self.beside)
         sizes = self.moved.sum(axis=1)
         owner = np.repeat(np.arange(len(sizes)), sizes)
-        for column, frame, whose in (("from", before, "from"), ("to", after, "to")):
+        for column, frame in (("from", before), ("to", after)):
             shown = [value for row in self.table[column] for value in row]
             lengths = self.table[column].map(len).to_numpy()
-            report.rows_wrong(self.rows, lengths != sizes, f'"{whose}" has not one value per feature')
+            report.rows_wrong(self.rows, lengths != sizes, f'"{column}" has not one value per feature')
             if len(shown) != len(owner):
                 continue
             known = json.loads(f"[{','.join(moved_cells(self.schema, frame, self.moved))}]")
@@ -203,16 +207,9 @@ class Claims:
         plain = np.flatnonzero(self.goals.flexible_of < 0)
         if self.goals.assignment != "features" or len(plain) < 2 or self.goals.leaves:
             return
-        total = np.column_stack(
-            [
-                steps(self.schema, self.frame, self.goals.frame.iloc[np.full(len(self.frame), k)]).sum(axis=1)
-                for k in plain
-            ]
-        )
-        own = np.where(
-            self.goals.flexible_of[self.reference] < 0, self.reference, self.goals.flexible_of[self.reference]
-        )
-        mine = total[np.arange(len(total)), own]
+        goals = [self.goals.frame.iloc[np.full(len(self.frame), k)] for k in plain]
+        total = np.column_stack([steps(self.schema, self.frame, goal).sum(axis=1) for goal in goals])
+        mine = total[np.arange(len(total)), self.goals.unmoved(self.reference)]
         best = total.min(axis=1)
         report.rows_wrong(self.rows, positive & (mine > best + FAR * (1 + best)), "another reference is nearer to it")
 
@@ -226,9 +223,8 @@ class Claims:
         turned = np.flatnonzero(self.moved.any(axis=1))
         if len(turned) == 0:
             return
-        start, goal = (self.beside, self.frame) if self.plus else (self.frame, self.beside)
-        after = scorer.score(replaced(self.schema, start.iloc[turned], goal.iloc[turned], self.moved[turned]))
-        flips = after >= cut if self.plus else after < cut
+        case, goal = self.frame.iloc[turned], self.beside.iloc[turned]
+        after, flips = scorer.after(self.schema, case, goal, self.moved[turned], self.plus)
         report.rows_wrong(rows[turned], ~flips, "its answer does not turn the model")
         stated = self.stated("score_after")[turned]
         report.rows_wrong(rows[turned], ~scorer.same(stated, after), "the model's score after the change is another")
@@ -238,25 +234,63 @@ class Claims:
 
 
 def steps(schema: Schema, case: pd.DataFrame, reference: pd.DataFrame) -> Floats:
-    """How far each feature goes (n, p): standard deviations for numbers and dates, one step for everything else.
-
-    Examples
-    --------
-    >>> X = pd.DataFrame({"age": [30, 50], "job": ["a", "b"]})
-    >>> steps(Schema.infer(X), X, X.iloc[[1, 0]]).tolist()
-    [[2.0, 1.0], [2.0, 1.0]]
-    """
+    """How far each feature goes (n, p): standard deviations for numbers and dates, one step for everything else."""
     out = differing(schema, case, reference).astype(float)
     for j, feature in enumerate(schema.features):
         if not (feature.is_numeric or feature.kind == "datetime"):
             continue
         for column in feature.columns:
-            a, b = (_measured(frame[column], feature.kind) for frame in (case, reference))
+            a, b = (as_order(frame[column], feature) for frame in (case, reference))
             out[:, j] = np.where(np.isnan(a) | np.isnan(b), out[:, j], np.abs(a - b) / feature.scale)
     return out
 
 
-def _measured(column: pd.Series[Any], kind: str) -> Floats:
-    if kind == "datetime":
-        return np.where(column.isna(), np.nan, column.astype("int64").to_numpy(dtype=float))
-    return np.asarray(column.to_numpy(dtype=float, na_value=np.nan))
+def check_alternatives(claims: Claims, scorer: Scorer, report: Report) -> None:
+    """Score every listed set again; the one shown is the first of them."""
+    listed = claims.table["alternatives"]
+    counts = listed.map(len).to_numpy(dtype=np.int64)
+    if not counts.any():
+        return
+    owner = np.repeat(np.arange(len(counts)), counts)
+    sets = [changes for row in listed for changes in row]
+    moved = claims.sets([[change["feature"] for change in changes] for changes in sets])
+    rows, cost = claims.rows[owner], moved @ claims.rules.weights
+    shown = claims.moved[owner] @ claims.rules.weights
+    report.rows_wrong(rows, np.abs(cost - shown) > FAR * np.maximum(1.0, shown), "an alternative costs more or less")
+    first = np.concatenate([[True], owner[1:] != owner[:-1]])
+    other = first & (moved != claims.moved[owner]).any(axis=1)
+    report.rows_wrong(rows, other, "the first alternative is not the set shown")
+    case = claims.frame.iloc[owner]
+    report.rows_wrong(rows, _foreign(claims, case, moved, sets), "a value in an alternative is not the case's")
+    allowed, turns = _held(claims, owner, case, moved, sets, scorer)
+    report.rows_wrong(rows, ~allowed, "an alternative is not allowed, or leads to no reference")
+    report.rows_wrong(rows, ~turns, "an alternative does not turn the model")
+
+
+def _foreign(claims: Claims, case: pd.DataFrame, moved: Bools, sets: Sets) -> Bools:
+    """Which sets show a value of the case that it does not have; earlier versions showed none."""
+    side = "to" if claims.plus else "from"
+    known = iter(json.loads(f"[{','.join(moved_cells(claims.schema, case, moved))}]"))
+    names = set(claims.schema.names)
+    own = [[(change, next(known)) for change in changes if change["feature"] in names] for changes in sets]
+    return np.array([any(change.get(side, value) != value for change, value in pairs) for pairs in own], dtype=bool)
+
+
+def _held(
+    claims: Claims, owner: Ints, case: pd.DataFrame, moved: Bools, sets: Sets, scorer: Scorer
+) -> tuple[Bools, Bools]:
+    """Which sets the rules allow, and which turn the model: towards a leaf, or one of the references they are like."""
+    side, schema, rules = "from" if claims.plus else "to", claims.schema, claims.rules
+    stated = [{change["feature"]: change[side] for change in changes if side in change} for changes in sets]
+    beside = entered(schema, case if claims.goals.leaves else claims.beside.iloc[owner], stated)
+    candidates = claims.goals.candidates(claims.reference[owner]).T
+    goals = [] if claims.goals.leaves else [claims.goals.frame.iloc[compared] for compared in candidates]
+    allowed, turns = np.zeros(len(owner), dtype=bool), np.zeros(len(owner), dtype=bool)
+    for goal in [*goals, beside]:
+        like = ~(differing(schema, beside, goal) & moved).any(axis=1)
+        if goal is not beside or claims.goals.leaves:
+            allowed |= like & rules.allowed(moved, differing(schema, case, goal), rules.permitted(case, goal))
+        at = np.flatnonzero(like & ~turns)
+        if len(at):
+            _, turns[at] = scorer.after(schema, case.iloc[at], goal.iloc[at], moved[at], claims.plus)
+    return allowed, turns

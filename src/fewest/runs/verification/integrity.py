@@ -14,11 +14,10 @@ import pandas as pd
 from fewest.errors import DataError
 from fewest.results import record
 from fewest.runs.cases import fingerprints
-from fewest.runs.parts import read_answers, read_cases
-from fewest.runs.row_hashes import row_hashes
+from fewest.runs.parts import read_answers, read_cases, row_hashes
 from fewest.runs.run_files import REFERENCES, RunFiles, canonical, is_sealed, part_files
 from fewest.runs.storage import digest, file_digest
-from fewest.runs.verification.report import Report
+from fewest.runs.verification.base import Report
 
 
 def check_manifest(run: RunFiles, report: Report) -> None:
@@ -29,22 +28,25 @@ def check_manifest(run: RunFiles, report: Report) -> None:
     schema = {name: manifest["schema"][name] for name in ("features", "dtypes")}
     if digest(canonical(schema)) != manifest["schema"]["sha256"]:
         report.add("manifest.json: the schema is not the one the run was made with")
-    _check_beside(run, REFERENCES, manifest["references"]["sha256"], report)
+    _is_there(run, {"name": REFERENCES, **manifest["references"]}, report)
     if manifest.get("tree") is not None:
-        _check_beside(run, manifest["tree"]["name"], manifest["tree"]["sha256"], report)
+        _is_there(run, manifest["tree"], report)
     named = {file["name"] for part in manifest["parts"] for file in part_files(part)}
     for file in sorted(run.path.glob("part-*")):
         if file.name not in named:
             report.add(f"{file.name} is in the folder, but not in the manifest")
 
 
-def _check_beside(run: RunFiles, name: str, sha256: str, report: Report) -> None:
-    """A file beside the parts is what was written."""
-    path = run.file(name)
+def _is_there(run: RunFiles, file: Mapping[str, Any], report: Report) -> bool:
+    """Whether a file is there; it is reported where it is not, and where it is not what was written."""
+    path = run.file(file["name"])
     if not path.is_file():
-        report.add(f"{name} is missing")
-    elif file_digest(path) != sha256:
-        report.add(f"{name} was changed after it was written")
+        report.add(f"{path.name} is missing")
+        return False
+    size = path.stat().st_size
+    if file.get("bytes", size) != size or file_digest(path) != file["sha256"]:
+        report.add(f"{path.name} was changed after it was written")
+    return True
 
 
 def check_data(run: RunFiles, paths: Sequence[Path], report: Report) -> None:
@@ -84,15 +86,8 @@ def check_sums(run: RunFiles, report: Report) -> None:
 
 def read_checked(run: RunFiles, part: Mapping[str, Any], report: Report) -> pd.DataFrame | None:
     """The table of a part, after its files and its certificates were compared; None where it cannot be read."""
-    whole = True
-    for file in part_files(part):
-        path = run.file(file["name"])
-        if not path.is_file():
-            report.add(f"{path.name} is missing")
-            whole = False
-        elif path.stat().st_size != file["bytes"] or file_digest(path) != file["sha256"]:
-            report.add(f"{path.name} was changed after it was written")
-    if not whole:
+    there = [_is_there(run, file, report) for file in part_files(part)]  # all of them are reported
+    if not all(there):
         return None
     try:
         table = read_answers(run.file(part["table"]["name"]))

@@ -71,14 +71,7 @@ class StatedRules:
 
 
 def differing(schema: Schema, start: pd.DataFrame, goal: pd.DataFrame) -> Bools:
-    """Which features have another value in the row beside, (n, p); missing equals missing.
-
-    Examples
-    --------
-    >>> X = pd.DataFrame({"a": [1, 2], "b": ["p", "p"]})
-    >>> differing(Schema.infer(X), X, X.iloc[[1, 0]]).tolist()
-    [[True, False], [True, False]]
-    """
+    """Which features have another value in the row beside, (n, p); missing equals missing."""
     out = np.zeros((len(start), len(schema)), dtype=bool)
     for j, feature in enumerate(schema.features):
         for column in feature.columns:
@@ -103,7 +96,7 @@ def _permits(item: Mapping[str, Any], feature: Feature, case: pd.DataFrame, refe
             on = [reference[column].to_numpy(dtype=float) == 1 for column in feature.columns if column in levels]
             return np.asarray(np.any(on, axis=0)) if on else np.zeros(len(case), dtype=bool)
         return np.asarray(reference[feature.columns[0]].isin(list(levels)))
-    before, after = (_order(frame[feature.columns[0]], feature) for frame in (case, reference))
+    before, after = (as_order(frame[feature.columns[0]], feature) for frame in (case, reference))
     if item["kind"] == "Range":
         low = -np.inf if item["low"] is None else item["low"]
         high = np.inf if item["high"] is None else item["high"]
@@ -111,7 +104,7 @@ def _permits(item: Mapping[str, Any], feature: Feature, case: pd.DataFrame, refe
     return np.asarray(after >= before if item["direction"] == "up" else after <= before)
 
 
-def _order(column: pd.Series[Any], feature: Feature) -> Floats:
+def as_order(column: pd.Series[Any], feature: Feature) -> Floats:
     """Values as numbers that can be compared; missing is NaN and compares with nothing."""
     if feature.kind == "category":
         place = pd.Index(list(feature.levels)).get_indexer(column.astype(object))

@@ -3,28 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import zip_longest
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import combinations, zip_longest
+from math import comb
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
+import pandas as pd
 
 from fewest.decision import Decision
 from fewest.errors import DataError, FewestError
 from fewest.runs.cases import Cases, find
 from fewest.runs.run_files import MANIFEST, RunFiles, read_references
-from fewest.runs.verification.alternatives import check_alternatives
-from fewest.runs.verification.claims import ClaimGoals, Claims
+from fewest.runs.verification.base import Report, Scorer
+from fewest.runs.verification.claims import ClaimGoals, Claims, check_alternatives
 from fewest.runs.verification.integrity import check_data, check_manifest, check_model, check_sums, read_checked
-from fewest.runs.verification.minimality import ClaimCubes, refute
-from fewest.runs.verification.model_scores import Scorer
-from fewest.runs.verification.report import Report
-from fewest.runs.verification.rules import StatedRules
+from fewest.runs.verification.rules import StatedRules, differing
+from fewest.tables.arrays import Bools, Floats, Ints
 
 CHEAP = 100
 DRAWN_BUDGET = 20_000
 DRAWN = 200
+VERTICES = 20_000
+LEAST = 1e-9
 
 
 def verify(
@@ -170,12 +173,10 @@ class RunVerifier:
         self.report.sampled += len(drawn) - len(long)
         self.report.unproved += len(left) - len(drawn) + len(long)
 
-    def _refute(
-        self, claims: Claims, rows: npt.NDArray[np.int64], below: npt.NDArray[np.float64], budget: float
-    ) -> npt.NDArray[np.int64]:
+    def _refute(self, claims: Claims, rows: Ints, below: Floats, budget: float) -> Ints:
         """Prove claims again towards every reference that counts; the rows for which that is too much."""
         done = np.ones(len(rows), dtype=bool)
-        smaller: dict[int, npt.NDArray[np.bool_]] = {}
+        smaller: dict[int, Bools] = {}
         candidates = self.goals.candidates(claims.reference[rows])
         for column in range(candidates.shape[1]):
             beside = self.goals.frame.iloc[candidates[:, column]]
@@ -188,13 +189,108 @@ class RunVerifier:
             self.report.add(f"row {claims.rows[rows[k]]}: a smaller set turns the model: {names}")
         return rows[~done]
 
-    def _draw(self, claims: Claims, rows: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    def _draw(self, claims: Claims, rows: Ints) -> Ints:
         """Some of these rows; the draw depends on the seed and the row numbers alone."""
         wanted = -(-self.sample * len(claims.table) // max(1, self.run.rows))
-        with np.errstate(over="ignore"):
-            ticket = (claims.rows[rows].astype(np.uint64) + np.uint64(1 + self.random_state)) * np.uint64(
-                0x9E3779B97F4A7C15
-            )
-            ticket ^= ticket >> np.uint64(29)
-            ticket *= np.uint64(0xBF58476D1CE4E5B9)
+        ticket = claims.rows[rows].astype(np.uint64) + np.uint64(1 + self.random_state)
+        ticket *= np.uint64(0x9E3779B97F4A7C15)
+        ticket ^= ticket >> np.uint64(29)
+        ticket *= np.uint64(0xBF58476D1CE4E5B9)
         return np.sort(rows[np.argsort(ticket, kind="stable")[:wanted]])
+
+
+@dataclass(frozen=True)
+class ClaimCubes:
+    """Cases, each with the reference beside it, and the claim that no set cheaper than ``below`` turns it."""
+
+    rules: StatedRules
+    case: pd.DataFrame  # (n, columns)
+    reference: pd.DataFrame  # (n, columns)
+    below: Floats  # (n,) float: Infinite where no set at all is said to turn the case
+    plus: bool  # Whether the case's values are put onto the reference, instead of the other way round
+
+
+@dataclass(frozen=True)
+class ClaimUnits:
+    """What can move in each case, as units."""
+
+    members: Bools  # (u, p) bool
+    differs: Bools  # (n, p) bool
+    permitted: Bools  # (n, p) bool
+    movable: Bools  # (n, u) bool
+    cost: Floats  # (n, u) float
+
+    @classmethod
+    def of(cls, cubes: ClaimCubes) -> ClaimUnits:
+        """The units of cases towards their references."""
+        rules = cubes.rules
+        unit = rules.units()
+        members = unit == np.arange(unit.max() + 1)[:, None]
+        differs = differing(rules.schema, cubes.case, cubes.reference)
+        permitted = rules.permitted(cubes.case, cubes.reference)
+        held = (differs & ~permitted).astype(int) @ members.T.astype(int) > 0
+        present = differs.astype(int) @ members.T.astype(int) > 0
+        cost = (differs * rules.weights) @ members.T.astype(float)
+        return cls(members, differs, permitted, present & ~held, cost)
+
+    def levels(self, below: Floats, most: float) -> tuple[Ints, Floats]:
+        """For each case the largest number of units that can cost less than ``below``, and how many sets that makes."""
+        limit = np.minimum(below * (1 - LEAST), most)
+        cheapest = np.cumsum(np.sort(np.where(self.movable, self.cost, np.inf), axis=1), axis=1)
+        deepest = (cheapest <= limit[:, None]).sum(axis=1)
+        width = self.movable.sum(axis=1)
+        pairs, which = np.unique(np.column_stack([width, deepest]), axis=0, return_inverse=True)
+        sets = [float(sum(comb(m, k) for k in range(1, depth + 1))) for m, depth in pairs.tolist()]
+        return deepest, np.array(sets)[which]
+
+
+def refute(cubes: ClaimCubes, scorer: Scorer, budget: float) -> tuple[Bools, dict[int, Bools]]:
+    """Which claims were proved again within a budget of sets per case (n,), and the cheaper set where one is false."""
+    units = ClaimUnits.of(cubes)
+    deepest, sets = units.levels(cubes.below, cubes.rules.most)
+    cheap = sets <= budget
+    found: dict[int, Bools] = {}
+    width = units.movable.sum(axis=1)
+    order = np.argsort(~units.movable, axis=1, kind="stable")
+    for m, depth in sorted({(int(m), int(d)) for m, d in zip(width[cheap], deepest[cheap], strict=True) if d}):
+        rows = np.flatnonzero(cheap & (width == m) & (deepest == depth))
+        for size in range(1, depth + 1):
+            chosen = _choices(m, size)
+            for part in _pieces(rows, len(chosen)):
+                for piece in _pieces(np.arange(len(chosen)), 1):
+                    _ask(cubes, units, scorer, part, order[part][:, chosen[piece]], found)
+    return cheap, found
+
+
+def _ask(
+    cubes: ClaimCubes, units: ClaimUnits, scorer: Scorer, rows: Ints, chosen: Ints, found: dict[int, Bools]
+) -> None:
+    """Ask the model about sets of units (rows, sets, size); note those that turn it and should not."""
+    r, c, _ = chosen.shape
+    case = np.repeat(rows, c)
+    member = np.zeros((r * c, units.movable.shape[1]), dtype=bool)
+    np.put_along_axis(member, chosen.reshape(r * c, -1), True, axis=1)
+    moved = (member.astype(int) @ units.members.astype(int) > 0) & units.differs[case]
+    cost = moved @ cubes.rules.weights
+    below = cubes.below[case]
+    fits = cost < below * (1 - LEAST)
+    fits &= cubes.rules.allowed(moved, units.differs[case], units.permitted[case])
+    case, moved = case[fits], moved[fits]
+    if len(case) == 0:
+        return
+    start, goal = cubes.case.iloc[case], cubes.reference.iloc[case]
+    for k in np.flatnonzero(scorer.after(cubes.rules.schema, start, goal, moved, cubes.plus)[1]):
+        found.setdefault(int(case[k]), moved[k])
+
+
+@lru_cache(maxsize=64)
+def _choices(m: int, size: int) -> Ints:
+    """All sets of ``size`` out of m, one per row."""
+    return np.array(list(combinations(range(m), size)), dtype=np.int64).reshape(-1, size)
+
+
+def _pieces(rows: Ints, each: int) -> Iterator[Ints]:
+    """Rows in pieces that make at most this many vertices."""
+    step = max(1, VERTICES // max(1, each))
+    for first in range(0, len(rows), step):
+        yield rows[first : first + step]

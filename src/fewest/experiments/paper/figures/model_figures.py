@@ -14,9 +14,8 @@ from fewest.decision import Decision
 from fewest.engine.cubes import Vertices
 from fewest.experiments.paper.base import Tell
 from fewest.experiments.paper.data import Rows, load_split
-from fewest.experiments.paper.figures.base import Drawing, Figure, Records, blank
-from fewest.experiments.paper.measures import quietly
-from fewest.experiments.paper.models import CLUSTERS, fit
+from fewest.experiments.paper.figures import Drawing, Figure, Records, blank
+from fewest.experiments.paper.models import CLUSTERS, fit, quietly
 from fewest.explainer import Explainer
 from fewest.references import References
 from fewest.reporting.plots import ClusterMapDisplay, HypercubeDisplay, RegionDisplay
@@ -90,7 +89,9 @@ class RegionsFigure(Figure):
                     Explainer(refs.decision, refs, n_jobs=1), rows.X_train[list(refs.schema.columns)], steps=steps
                 ).plot(panel)
                 panel.set_title(f"{dataset}: {refs.names[0]}")
-                grids.append(_shares(display).assign(dataset=dataset, reference=refs.names[0]))
+                counts = display.table["region"].value_counts().sort_index()
+                grid = pd.DataFrame({"points": counts, "share": counts / counts.sum()}).rename_axis("region")
+                grids.append(grid.reset_index().assign(dataset=dataset, reference=refs.names[0]))
         return Drawing(
             picture, pd.concat(grids, ignore_index=True)[["dataset", "reference", "region", "points", "share"]]
         )
@@ -119,13 +120,6 @@ def _telling(rows: Rows) -> list[str]:
     apart = (numeric[rows.y_train == 1].mean() - numeric[rows.y_train == 0].mean()).abs() / numeric.std()
     chosen = set(apart.sort_values(ascending=False, kind="stable").index[:2])
     return [column for column in numeric if column in chosen]
-
-
-def _shares(display: RegionDisplay) -> pd.DataFrame:
-    counts = display.table["region"].value_counts().sort_index()
-    return pd.DataFrame(
-        {"region": counts.index, "points": counts.to_numpy(), "share": counts.to_numpy() / counts.sum()}
-    )
 
 
 class HypercubeFigure(Figure):

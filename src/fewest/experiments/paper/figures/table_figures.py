@@ -9,7 +9,7 @@ import pandas as pd
 
 from fewest.errors import UsageError
 from fewest.experiments.paper.base import Tell
-from fewest.experiments.paper.figures.base import Drawing, Figure, Records, blank, means, one_legend
+from fewest.experiments.paper.figures import Drawing, Figure, Records, blank, means, one_legend
 from fewest.experiments.paper.models import MODELS
 from fewest.reporting.plots import BeforeAfterDisplay, FlexibilityDisplay, TradeOffDisplay
 from fewest.reporting.plots.display import key_markers, marker, shade
@@ -54,9 +54,14 @@ class TradeOffFigure(Figure):
             if (dataset, method.format(kind=kind)) in found.index
             for line in [found.loc[(dataset, method.format(kind=kind))]]
         ]  # fmt: skip
-        if not rows:
-            raise UsageError("no record of these datasets was found", do="measure the tables on them first")
-        return pd.DataFrame(rows)
+        return _found(rows, "the tables")
+
+
+def _found(rows: pd.DataFrame | list[dict[str, Any]], tables: str) -> pd.DataFrame:
+    """Records as a table, or an error that says what has to be measured first."""
+    if len(rows) == 0:
+        raise UsageError("no record of these datasets was found", do=f"measure {tables} on them first")
+    return pd.DataFrame(rows)
 
 
 class ClosenessFigure(TradeOffFigure):
@@ -118,10 +123,8 @@ def _flexibility_lines(datasets: Sequence[str], found: pd.DataFrame) -> pd.DataF
             line = found.loc[(dataset, method)]
             numbers = {name: line.get(figure, float("nan")) for name, figure in FLEXIBILITY_FIGURES.items()}
             rows.append({"dataset": dataset, "label": kind, "flexibility": float((rest[1:] or ["0"])[0]), **numbers})
-    if not rows:
-        raise UsageError("no record of these datasets was found", do="measure sevc and sevcf on them first")
     # A record of a plain cluster is in both tables; one of them does.
-    return pd.DataFrame(rows).drop_duplicates(["dataset", "label", "flexibility"]).reset_index(drop=True)
+    return _found(rows, "sevc and sevcf").drop_duplicates(["dataset", "label", "flexibility"]).reset_index(drop=True)
 
 
 class AllOptFigure(Figure):
@@ -192,9 +195,7 @@ class CounterfactualsFigure(Figure):
 def _scattered(found: pd.DataFrame, datasets: Sequence[str]) -> pd.DataFrame:
     """One row per method and model; their names are parted."""
     lines = found.reindex(columns=[FEATURES, *AGAINST]).reset_index()
-    lines = lines[lines["dataset"].isin(datasets)].dropna(subset=[FEATURES])
-    if len(lines) == 0:
-        raise UsageError("no record of these datasets was found", do="measure counterfactuals on them first")
+    lines = _found(lines[lines["dataset"].isin(datasets)].dropna(subset=[FEATURES]), "counterfactuals")
     parts = lines["method"].str.split(n=1, expand=True)
     return lines.assign(model=parts[0], method=parts[1])[
         ["dataset", "model", "method", FEATURES, *AGAINST]

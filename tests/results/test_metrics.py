@@ -168,7 +168,7 @@ def test_no_noise_changes_nothing_and_the_seed_decides() -> None:
 
 
 def test_whole_numbers_move_by_whole_steps_and_missing_ones_stay() -> None:
-    from fewest.results.metrics._stability import _shaken
+    from fewest.results.metrics import _shaken
 
     table = pd.DataFrame({"count": [0, 5, 9], "rate": [0.5, np.nan, 0.25], "job": ["a", "b", "a"]})
     schema = fw.Schema.infer(table)
@@ -213,7 +213,7 @@ def test_parity_by_hand() -> None:
 
 
 def test_intervals_cover_what_they_should() -> None:
-    from fewest.results.metrics._parity import _difference, _mean
+    from fewest.results.metrics import _difference, _mean
 
     random = np.random.default_rng(0)
     hits, gaps = 0, 0
