@@ -18,16 +18,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
+from fewest.apps import confined
 from fewest.apps.cli import _sources as sources
 from fewest.apps.cli._demo import protecting
 from fewest.apps.cli._files import RESULTS, check_place, read_table, write_result
-from fewest.apps.cli._sources import Source, class_of, decision_of
+from fewest.apps.cli._sources import Source, class_of, decision_of, load_model
 from fewest.apps.cli._text import clean, progress
 from fewest.constraints import AtMost, Constraint, Constraints, Immutable
 from fewest.errors import ModelError, TimeLimitError, UndefinedError, UsageError, VerificationError, check_word
 from fewest.explainer import Explainer
 from fewest.persistence import load
-from fewest.persistence.models import load_model
 from fewest.references import References, build, supplied
 from fewest.references.build import KINDS
 from fewest.results.explanation import STATUSES, Status
@@ -188,7 +188,8 @@ def _asked(request: ExplainRequest) -> tuple[Explainer, pd.DataFrame | None]:
 def saved_explainer(request: ExplainRequest) -> Explainer:
     """The explainer of a .fewest file; refused where the call asks for another decision than it was made for."""
     assert request.model is not None
-    explainer = load(request.model, request.allow_pickle)
+    with confined.loading():
+        explainer = load(request.model, request.allow_pickle)
     decision = explainer.decision
     wanted = class_of(decision.model, request.positive)
     others = {

@@ -81,8 +81,7 @@ def letter(
         )
     decision = None
     if model is not None:
-        from fewest.apps.cli._sources import decision_of
-        from fewest.persistence.models import load_model
+        from fewest.apps.cli._sources import decision_of, load_model
 
         decision = decision_of(load_model(model, allow_pickle), opened.manifest["settings"])
     written = reporting.letter(
@@ -140,9 +139,8 @@ def explore(
 
 def _live(run: Path, model: Path, allow_pickle: bool) -> Live:
     """The model, with the choices of the run; the only part that needs the heavy libraries."""
-    from fewest.apps.cli._sources import decision_of
+    from fewest.apps.cli._sources import decision_of, load_model
     from fewest.apps.explorer import Live
-    from fewest.persistence.models import load_model
     from fewest.runs.run import Run
     from fewest.runs.storage import file_digest
 

@@ -13,12 +13,13 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from fewest.apps import confined
 from fewest.apps.cli._demo import train_german
 from fewest.apps.cli._files import read_table
 from fewest.apps.cli._text import clean, label_key
 from fewest.decision import Decision
 from fewest.errors import DataError, PositiveReferenceError, UsageError
-from fewest.persistence.models import load_model
+from fewest.persistence import models
 from fewest.references.file import read_saved
 from fewest.tables.schema import Schema
 from fewest.tables.wording import show_label
@@ -37,6 +38,12 @@ class Source:
     schema: Schema
     cases: pd.DataFrame | None = None  # rows to explain, where the source has some of its own
     by_default: bool = False  # whether nobody said which class is explained
+
+
+def load_model(path: Path, allow_pickle: bool = False) -> Any:
+    """A model from a file; in a child process with limits, loading has a limit of its own."""
+    with confined.loading():
+        return models.load_model(path, allow_pickle)
 
 
 def from_demo(

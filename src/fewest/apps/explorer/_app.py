@@ -63,7 +63,7 @@ def create_app(
     """
     opened = protect(Run.open(run), protected)
     explored = Explored(opened, None if other is None else Run.open(other), live)
-    assert explored.about  # what is wrong with a run is said now, and not on every page
+    _ = explored.about  # what is wrong with a run is said now, and not on every page
     routes = [*_run_routes(explored), *case_routes(explored), *reference_routes(explored)]
     return Starlette(routes=routes, exception_handlers=_errors(explored))
 
