@@ -63,7 +63,7 @@ def _skops(model: Any, training_rows: bool) -> tuple[dict[str, Any], dict[str, b
 
 def holds_rows(model: Any) -> str | None:
     """The attribute under which a model, or a part of it, keeps training rows; None where none does."""
-    held = [ROWS & set(vars(part)) for part in parts_of(model)]
+    held = [ROWS & set(getattr(part, "__dict__", ())) for part in parts_of(model)]
     return next((sorted(names)[0] for names in held if names), None)
 
 

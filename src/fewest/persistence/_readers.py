@@ -147,13 +147,14 @@ def read_array(data: bytes, name: str) -> npt.NDArray[Any]:
         read_header = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}
         if version not in read_header:
             raise refused(name, f"an array in it is of version {version}")
-        shape, _, dtype = read_header[version](file)
+        shape, column_major, dtype = read_header[version](file)
     if dtype.hasobject:
         raise refused(name, "an array in it holds objects, which are pickles")
     if len(shape) > DIMENSIONS or math.prod(shape) * dtype.itemsize != len(data) - file.tell():
         raise refused(name, "an array's header does not fit its bytes")
     with refusing(name, "an array in it cannot be read"):
-        return np.asarray(np.load(io.BytesIO(data), allow_pickle=False))
+        values = np.frombuffer(data, dtype, offset=file.tell()) if math.prod(shape) else np.empty(0, dtype)
+        return values.reshape(shape, order="F" if column_major else "C").copy(order="K")
 
 
 def array_bytes(array: npt.NDArray[Any]) -> bytes:
