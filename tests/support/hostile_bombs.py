@@ -1,4 +1,4 @@
-"""Small files that would cost much: deep trees, wide sets of levels, arrays that grow, trees where none are looked for."""
+"""Small files that would cost much, deep trees and arrays that grow; and trees where nobody looks for them."""
 
 from __future__ import annotations
 

@@ -50,12 +50,13 @@ def forget_threads(model: Any) -> Any:
 
 
 def _flaw(thing: Any) -> str | None:
-    package = type(thing).__module__.partition(".")[0]
-    if package == "sklearn" and not isinstance(thing, dict) and type(thing).__module__ != REQUESTS:
-        strange = sorted(set(getattr(thing, "__dict__", ())) - attributes_of(type(thing)))
+    own: Any = type(thing)
+    package = own.__module__.partition(".")[0]
+    if package == "sklearn" and not isinstance(thing, dict) and own.__module__ != REQUESTS:
+        strange = sorted(set(getattr(thing, "__dict__", ())) - attributes_of(own))
         if strange:
             return f'it has an attribute "{strange[0]}", which it never sets itself'
-    for kind in type(thing).__mro__:
+    for kind in own.__mro__:
         check = _CHECKS.get((package, kind.__name__))
         # A template that was never fitted has none of this, and scores nothing.
         if check is not None and hasattr(thing, check[0]):
@@ -212,7 +213,7 @@ def _is_ordered(levels: Any) -> bool:
     """Whether levels are in the order by which numbers among them are looked up; only the last can be missing."""
     levels = np.asarray(levels)
     if levels.ndim != 1 or levels.dtype.kind in "OUS":
-        return levels.ndim == 1
+        return bool(levels.ndim == 1)
     return bool((np.diff(levels[:-1]) > 0).all() and (len(levels) < 2 or not levels[-2] >= levels[-1]))
 
 

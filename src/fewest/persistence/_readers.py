@@ -22,6 +22,9 @@ from fewest.errors import FewestError, MissingExtraError, ModelError, UsageError
 FILE_BYTES = 1 << 30
 JSON_BYTES = 1 << 28
 JSON_DEPTH = 200
+# Every value after the first follows a comma, every list and mapping opens with a bracket; both cost a hundred bytes.
+JSON_VALUES = 1 << 24
+JSON_BRACKETS = 1 << 21
 MEMBERS = 100_000
 UNPACKED_BYTES = 1 << 31
 # Arrays of a model shrink by a factor of ten at most; a bomb by a thousand. Small files may do as they like.
@@ -168,6 +171,8 @@ def parse(data: bytes, name: str) -> Any:
     """Plain values of a JSON text; a key that comes twice is refused, for readers differ in which one they take."""
     if len(data) > JSON_BYTES:
         raise refused(name, f"its JSON has more than {JSON_BYTES >> 20:,} MiB")
+    if data.count(b",") > JSON_VALUES or data.count(b"{") + data.count(b"[") > JSON_BRACKETS:
+        raise refused(name, "its JSON has more values than any model")
 
     def pairs(found: list[tuple[str, Any]]) -> dict[str, Any]:
         out = dict(found)

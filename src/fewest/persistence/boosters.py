@@ -1,4 +1,4 @@
-"""LightGBM's model text, read here and written anew: LightGBM sees numbers that were checked, under keys that are known.
+"""LightGBM's model text, read here and written anew: it sees numbers that were checked, under known keys.
 
 Its own parser believes sizes, children and offsets, and splits a text in other places than one would.
 """
@@ -26,7 +26,8 @@ INNER = {"split_feature": INTS, "threshold": FLOATS, "decision_type": INTS, "lef
 # Not needed for scores, but read by LightGBM all the same: a word that is not a number ends the process.
 ALSO_INNER = {"split_gain": FLOATS, "internal_value": FLOATS, "internal_weight": FLOATS, "internal_count": INTS}
 ALSO_LEAVES = {"leaf_weight": FLOATS, "leaf_count": INTS}
-KINDS = {**SINGLE, **INNER, **ALSO_INNER, **ALSO_LEAVES, "leaf_value": FLOATS, "cat_boundaries": INTS, "cat_threshold": INTS}  # fmt: skip
+SETS = {"cat_boundaries": INTS, "cat_threshold": INTS}
+KINDS = {**SINGLE, **INNER, **ALSO_INNER, **ALSO_LEAVES, "leaf_value": FLOATS, **SETS}
 COUNTS = ("num_class", "num_tree_per_iteration", "max_feature_idx")
 HEADER = {*COUNTS, "version", "label_index", "objective", "feature_names", "feature_infos", "tree_sizes",
           "monotone_constraints", "average_output"}  # fmt: skip
