@@ -1,4 +1,4 @@
-"""Honest model files of every format, and changes to them that leave the format whole: one value, list, node or line."""
+"""Honest model files of every format, and changes to them that leave the format whole: a value, list, node or line."""
 
 from __future__ import annotations
 
@@ -6,9 +6,8 @@ import hashlib
 import io
 import json
 import random
-import tempfile
 import zipfile
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -27,11 +26,6 @@ def table() -> tuple[Any, Any]:
     generator = np.random.default_rng(0)
     X = generator.normal(size=(80, 3)).round(3)
     return X, (X[:, 0] + X[:, 1] * X[:, 2] > 0).astype(int)
-
-
-def honest(kind: str) -> dict[str, bytes]:
-    """Files of a format, by name."""
-    return MAKERS[kind]()
 
 
 def _skops() -> dict[str, bytes]:
@@ -129,11 +123,15 @@ def _onnx() -> dict[str, bytes]:
 
     X, y = table()
     models: dict[str, Any] = {
-        "linear": make_pipeline(StandardScaler(), LogisticRegression()), "forest": RandomForestClassifier(2, max_depth=2),
-        "boosting": GradientBoostingClassifier(n_estimators=2, max_depth=2), "net": MLPClassifier((3,), max_iter=5, tol=9),
+        "linear": make_pipeline(StandardScaler(), LogisticRegression()),
+        "forest": RandomForestClassifier(2, max_depth=2),
+        "boosting": GradientBoostingClassifier(n_estimators=2, max_depth=2),
+        "net": MLPClassifier((3,), max_iter=5, tol=9),
     }  # fmt: skip
     return {
-        f"{name}.onnx": to_onnx(model.fit(X, y), X[:1].astype(np.float32), options={"zipmap": False}).SerializeToString()
+        f"{name}.onnx": to_onnx(
+            model.fit(X, y), X[:1].astype(np.float32), options={"zipmap": False}
+        ).SerializeToString()
         for name, model in models.items()
     }
 
@@ -349,11 +347,9 @@ _CHANGES: dict[str, Callable[[bytes, Chance], bytes]] = {
 }  # fmt: skip
 
 
-def written(folder: Path | None = None) -> Path:
-    """A folder with the honest files of all formats."""
-    folder = folder or Path(tempfile.mkdtemp())
-    for kind in MAKERS:
-        (folder / kind).mkdir(parents=True, exist_ok=True)
-        for name, data in honest(kind).items():
+def written(folder: Path, kinds: Sequence[str]) -> None:
+    """Honest files of formats, each in a folder of its own."""
+    for kind in kinds:
+        (folder / kind).mkdir()
+        for name, data in MAKERS[kind]().items():
             (folder / kind / name).write_bytes(data)
-    return folder

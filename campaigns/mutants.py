@@ -21,19 +21,25 @@ import time
 import warnings
 from collections import Counter
 from collections.abc import Sequence
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMBA_NUM_THREADS"):
     os.environ.setdefault(name, "1")
 
-import mutant_makers
 import numpy as np
+
+import mutant_makers
 
 FORMATS = tuple(mutant_makers.MAKERS)
 SECONDS, BYTES = 10, 1 << 30
 BAD = ("crash", "hang", "memory", "raised")
 WRONG = 6
+LIBRARIES = """
+fewest.persistence.explainers fewest.persistence._onnx_model skops.io onnx onnxruntime xgboost lightgbm sklearn.ensemble
+sklearn.svm
+"""
 OUTCOMES = ("refused", "same", "other", "no scores", *BAD)
 
 
@@ -125,14 +131,15 @@ def honest_scores(kind: str, folder: Path) -> dict[str, tuple[Path, Any, Any]]:
     return out
 
 
-def seeds() -> Path:
+def seeds(kinds: Sequence[str]) -> Path:
     """The folder of honest files, made in a child for the same reason."""
     folder = Path(tempfile.mkdtemp())
     child = os.fork()
     if child == 0:
         code = 1
         try:
-            mutant_makers.written(folder)
+            warnings.simplefilter("ignore")
+            mutant_makers.written(folder, kinds)
             code = 0
         finally:
             os._exit(code)
@@ -179,10 +186,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--log", type=Path)
     options = parser.parse_args(arguments)
     # Libraries are loaded once, here; children only use them.
-    for library in ("fewest.persistence.explainers", "fewest.persistence._onnx_model", "skops.io", "onnx", "onnxruntime",
-                    "xgboost", "lightgbm", "sklearn.ensemble", "sklearn.svm"):  # fmt: skip
-        __import__(library)
-    folder, wrong = seeds(), False
+    for library in LIBRARIES.split():
+        import_module(library)
+    folder, wrong = seeds(options.format), False
     for kind in options.format:
         keep = options.log.parent if options.log else None
         found = campaign(kind, options.count, options.seed, folder, time.monotonic() + options.seconds, keep)
