@@ -38,7 +38,7 @@ from fewest.errors import DataError, ModelError
 from fewest.models.trees import CARTClassifier
 from fewest.models.trees.file import save_tree
 from fewest.persistence import load, load_model
-from fewest.persistence._fitted import check_sound
+from fewest.persistence._fitted_state import check_sound
 from fewest.persistence._sound import flaw_of_tree
 
 skops_io = pytest.importorskip("skops.io")

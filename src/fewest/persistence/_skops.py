@@ -17,7 +17,7 @@ import numpy as np
 
 from fewest.errors import ModelError
 from fewest.persistence._aliases import home_of
-from fewest.persistence._fitted import check_sound, forget_threads
+from fewest.persistence._fitted_state import check_sound, forget_threads
 from fewest.persistence._readers import as_json, first_line, library, parse, read_array, refused, refusing, unpack
 from fewest.persistence._sound import flaw_of_sklearn, parts_of
 from fewest.persistence._types import BUILT_BY, is_listed, trusted

@@ -16,7 +16,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from fewest.errors import ModelError
-from fewest.persistence._fitted import attributes_of
+from fewest.persistence._fitted_state import attributes_of
 from fewest.persistence._skops import load_skops
 
 skops_io = pytest.importorskip("skops.io")
