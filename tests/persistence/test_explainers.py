@@ -16,11 +16,13 @@ import pandas as pd
 import pytest
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.compose import make_column_transformer
+from sklearn.decomposition import KernelPCA
 from sklearn.ensemble import GradientBoostingClassifier, HistGradientBoostingClassifier, RandomForestClassifier
+from sklearn.kernel_approximation import Nystroem
 from sklearn.linear_model import LogisticRegression
 from sklearn.neural_network import MLPClassifier
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import OneHotEncoder, StandardScaler
+from sklearn.preprocessing import OneHotEncoder, QuantileTransformer, StandardScaler
 from sklearn.svm import SVC
 from sklearn.tree import DecisionTreeClassifier
 
@@ -292,6 +294,37 @@ def test_what_is_made_of_training_rows_needs_a_yes(logistic: Any, tmp_path: Path
     embedded = fw.references.clusters(decision, X, y, n_clusters=2, assignment="embedding")
     with pytest.raises(UsageError, match="holds training rows"):
         fw.Explainer(decision, embedded).save(path)
+
+
+@pytest.mark.parametrize(
+    "part",
+    [Nystroem(n_components=20, gamma=0.1), QuantileTransformer(n_quantiles=20), KernelPCA(2, kernel="rbf")],
+    ids=["Nystroem", "QuantileTransformer", "KernelPCA"],
+)
+def test_transformers_made_of_training_rows_need_a_yes(part: Any, tmp_path: Path) -> None:
+    X, y = table()
+    numbers, path = X[["a", "b", "c"]], tmp_path / "x.fewest"
+    decision = fw.Decision(make_pipeline(part, LogisticRegression()).fit(numbers, y), positive="bad")
+    explainer = fw.Explainer(decision, fw.references.single(decision, numbers, y, on_positive="allow"))
+    with pytest.raises(UsageError, match="training_rows=True"):
+        explainer.save(path)
+    assert not path.exists()
+    check_round_trip(explainer, numbers, tmp_path, training_rows=True)
+
+
+def test_a_plain_pipeline_needs_no_yes_and_its_file_has_nobodys_extremes(tmp_path: Path) -> None:
+    """Negative control of the test above; and ranges of features, in every member, are in round numbers."""
+    X, y = table()
+    numbers, path = X[["a", "b", "c"]], tmp_path / "x.fewest"
+    decision = fw.Decision(make_pipeline(StandardScaler(), LogisticRegression()).fit(numbers, y), positive="bad")
+    explainer = fw.Explainer(decision, fw.references.single(decision, numbers, y, on_positive="allow"))
+    check_round_trip(explainer, numbers, tmp_path)
+    with zipfile.ZipFile(path) as archive:
+        texts = [archive.read(entry).decode() for entry in archive.infolist() if entry.filename.endswith(".json")]
+    ends = [repr(float(end)) for column in numbers for end in (numbers[column].min(), numbers[column].max())]
+    assert not [end for end in ends for text in texts if end in text]
+    for feature, before in zip(fw.load(path).schema.features, explainer.schema.features, strict=True):
+        assert feature.minimum <= before.minimum <= before.maximum <= feature.maximum
 
 
 def arrays_in(data: bytes) -> dict[str, np.ndarray]:

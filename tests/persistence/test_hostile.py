@@ -21,7 +21,9 @@ pytest.importorskip("skops.io")
 pytest.importorskip("onnxruntime")
 pytest.importorskip("xgboost")
 pytest.importorskip("lightgbm")
+import hostile_bombs
 import hostile_boosters
+import hostile_estimators
 
 SUPPORT = Path(hostile_models.__file__).parent
 LIMIT_BYTES = 3 << 30
@@ -71,6 +73,8 @@ def judge(files: dict[str, Any]) -> list[str]:
 
 
 def test_every_format_has_hostile_files() -> None:
+    assert {f"{name}.skops" for name in hostile_estimators.FORGED} <= set(hostile_models.HOSTILE)
+    assert {f"ensemble-{name}.onnx" for name in hostile_bombs.ENSEMBLES} <= set(hostile_models.HOSTILE)
     endings = {name.rpartition(".")[2] for name in hostile_models.HOSTILE}
     assert endings == {"pkl", "pickle", "joblib", "skops", "onnx", "json", "ubj", "txt", "fewest"}
 
@@ -128,7 +132,7 @@ def test_traps_are_live_where_somebody_said_yes(name: str, tmp_path: Path) -> No
     path = tmp_path / name
     path.write_bytes(hostile_models.HOSTILE[name](str(mark)))
     loaded = load_model(path, allow_pickle=True)
-    (loaded.extra if name.endswith("skops") else loaded).close()
+    (loaded.n_iter_ if name.endswith("skops") else loaded).close()
     assert mark.exists()
 
 
@@ -145,7 +149,7 @@ def test_without_the_audit_a_trap_runs_and_a_cyclic_tree_passes(
     monkeypatch.setattr(skops_files, "check_sound", lambda model, name: None)
     monkeypatch.setattr(skops_files, "trusted", lambda: ["_io.FileIO", "sklearn.tree._tree.Tree"])
     model = load_model(trap)
-    model.extra.close()
+    model.n_iter_.close()
     assert mark.exists()
     assert load_model(cycle).tree_.children_left[0] == 0
 

@@ -130,14 +130,15 @@ def tuple_node(*values: Any) -> dict[str, Any]:
 
 
 def with_attribute(part: dict[str, Any]) -> bytes:
-    """An honest classifier with one attribute more."""
+    """An honest classifier with another value of one attribute."""
+    return tampered(lambda schema: schema["content"]["content"].update(n_iter_=part))
 
-    def add(schema: dict[str, Any]) -> None:
-        attributes = schema["content"]
-        attributes["content"]["extra"] = part
-        attributes["key_types"]["content"].append(node("TypeNode", "builtins.str"))
 
-    return tampered(add)
+def retold(data: bytes, **changes: Any) -> bytes:
+    """A skops file whose plan says something else of itself."""
+    with zipfile.ZipFile(io.BytesIO(data)) as archive:
+        members = {entry.filename: archive.read(entry) for entry in archive.infolist()}
+    return zipped({**members, "schema.json": json.dumps({**json.loads(members["schema.json"]), **changes}).encode()})
 
 
 @hostile("constructor.skops")

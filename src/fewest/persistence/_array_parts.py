@@ -23,9 +23,9 @@ from fewest.engine.search.problem import Mixture
 from fewest.errors import DataError, UsageError
 from fewest.models.trees.file import from_dict as tree_from_dict
 from fewest.models.trees.tree import Tree
+from fewest.persistence._fitted_state import check_sound
 from fewest.persistence._readers import SAVE_AGAIN, array_bytes, needs_a_yes, read_array, refused, refusing
 from fewest.persistence._settings import frame_from_json, frame_to_json, same_schema
-from fewest.persistence._sound import check_sound
 from fewest.references import Leaves, References
 from fewest.references.file import from_dict as references_from_dict
 from fewest.tables.arrays import Floats

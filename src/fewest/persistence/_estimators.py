@@ -29,8 +29,15 @@ RENAMED = {
     "depth_budget": {"depth_budget": "max_depth", "max_depth": "guess_depth", "n_estimators": "guess_estimators"},
     "depth": {"depth": "max_depth", "n_estimators": "guess_estimators"},
 }
-# Attributes under which models keep rows they were trained on.
-ROWS = frozenset({"_fit_X", "X_fit_", "X_train_", "_X", "support_vectors_", "oob_decision_function_"})
+# Attributes under which models keep rows they were trained on, or a number for each of them; some only in one class.
+ROWS = frozenset({
+    "_fit_X", "X_fit_", "X_train_", "_X", "support_vectors_", "oob_decision_function_", "oob_prediction_",
+    "K_fit_rows_", "outliers_", "inlier_mask_",
+})  # fmt: skip
+ROWS_OF = {
+    "Nystroem": "components_", "QuantileTransformer": "quantiles_", "RidgeCV": "cv_results_",
+    "RidgeClassifierCV": "cv_results_",
+}  # fmt: skip
 
 
 def model_members(model: Any, training_rows: bool = False) -> tuple[dict[str, Any], dict[str, bytes]]:
@@ -63,8 +70,11 @@ def _skops(model: Any, training_rows: bool) -> tuple[dict[str, Any], dict[str, b
 
 def holds_rows(model: Any) -> str | None:
     """The attribute under which a model, or a part of it, keeps training rows; None where none does."""
-    held = [ROWS & set(vars(part)) for part in parts_of(model)]
-    return next((sorted(names)[0] for names in held if names), None)
+    for part in parts_of(model):
+        held = (ROWS | {ROWS_OF.get(type(part).__name__, "")}) & set(getattr(part, "__dict__", ()))
+        if held:
+            return sorted(held)[0]
+    return None
 
 
 def _table(model: Any) -> dict[str, Any]:

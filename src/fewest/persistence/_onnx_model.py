@@ -16,27 +16,14 @@ import numpy.typing as npt
 import pandas as pd
 
 from fewest.errors import DataError
-from fewest.persistence._readers import library, refused, refusing
+from fewest.persistence._onnx_audit import DTYPES, ML, TEXT, check_onnx, flaw_of_node, inputs_of
+from fewest.persistence._readers import refused, refusing
 
-# onnx's numbers of types -> numpy's.
-DTYPES = {1: np.float32, 6: np.int32, 7: np.int64, 8: np.str_, 9: np.bool_, 11: np.float64}
-TEXT = 8
-INDEXING = ("LinearClassifier", "LinearRegressor", "TreeEnsembleClassifier", "TreeEnsembleRegressor")
-ML = "ai.onnx.ml"
-PLAIN_OPERATORS = """
-Abs Add And ArgMax Cast Clip Concat Div Elu Equal Exp Flatten Gather Gemm Greater Identity IsNaN LeakyRelu Less Log Mul
-MatMul Max Min Neg Not Or Pow Reciprocal ReduceMax ReduceMean ReduceSum ReduceSumSquare Relu Reshape Selu Sigmoid Slice
-Softmax Sqrt Squeeze Sub Sum Tanh Transpose Unsqueeze Where
-"""
-ML_OPERATORS = """
-ArrayFeatureExtractor Binarizer CategoryMapper FeatureVectorizer Imputer LabelEncoder LinearClassifier LinearRegressor
-Normalizer OneHotEncoder Scaler TreeEnsembleClassifier TreeEnsembleRegressor ZipMap
-"""
-OPERATORS = {"": frozenset(PLAIN_OPERATORS.split()), ML: frozenset(ML_OPERATORS.split())}
-MOST_NODES = 10_000
-MOST_DIMENSIONS = 3
-# onnx's numbers of types -> bytes: float, uint8, int8, int32, int64, bool, double.
-SIZES = {1: 4, 2: 1, 3: 1, 6: 4, 7: 8, 9: 1, 11: 8}
+# Of one row: values in any array, and products in all of them.
+MOST_VALUES, MOST_PRODUCTS = 1 << 24, 1 << 30
+STRETCHED = frozenset(
+    ["Add", "And", "Div", "Equal", "Greater", "Less", "Max", "Min", "Mul", "Or", "Pow", "Sub", "Sum", "Where"]
+)
 
 
 class OnnxClassifier:
@@ -54,17 +41,19 @@ class OnnxClassifier:
         model = check_onnx(data, name)
         self._inputs = {
             entry.name: (entry.type.tensor_type.elem_type, int(entry.type.tensor_type.shape.dim[1].dim_value))
-            for entry in _inputs_of(model.graph)
+            for entry in inputs_of(model.graph)
         }
         self.n_features_in_ = sum(width for _, width in self._inputs.values())
         if len(self._inputs) > 1:
             self.feature_names_in_ = np.array(list(self._inputs), dtype=object)
         with refusing(name, "onnxruntime does not take it"):
-            _check_widths(model, self._blank(), name)
             self._output, labels = _output(model, name)
-            self._data = _ending_in(model, len(model.graph.node), self._output)
+            shapes = _walked(model, self._blank(1), name)
+            if any(shape[0] > 2 * shapes[part][0] for part, shape in _walked(model, self._blank(2), name).items()):
+                raise refused(name, "a value in it grows faster than the rows")
+            self._data = _ending_in(model, self._output)
             self._session: Any = None
-            width = _width(model, len(model.graph.node), self._output, self._blank())
+            width = shapes[self._output][1]
         if labels is not None and len(labels) != max(2, width):
             raise refused(name, f"it has {len(labels)} classes and {width} scores")
         self.classes_ = np.arange(max(2, width)) if labels is None else labels
@@ -95,10 +84,10 @@ class OnnxClassifier:
         scores = np.asarray(self._session.run([self._output], dict(feed))[0])
         return scores[:, None] if scores.ndim == 1 else scores
 
-    def _blank(self) -> dict[str, Any]:
-        """One row of nothing in particular."""
+    def _blank(self, rows: int) -> dict[str, Any]:
+        """Rows of nothing in particular."""
         return {
-            entry: np.array([[""] * width], dtype=object) if kind == TEXT else np.zeros((1, width), dtype=DTYPES[kind])
+            entry: np.full((rows, width), "", dtype=object) if kind == TEXT else np.zeros((rows, width), DTYPES[kind])
             for entry, (kind, width) in self._inputs.items()
         }
 
@@ -135,39 +124,86 @@ def _session(data: bytes) -> Any:
     return onnxruntime.InferenceSession(data, options, providers=["CPUExecutionProvider"])
 
 
-def _check_widths(model: Any, blank: Mapping[str, Any], name: str) -> None:
-    """Operators that index their input are held against its width, found by running what comes before them."""
-    widths = {entry: values.shape[1] for entry, values in blank.items()}
-    for at, node in enumerate(model.graph.node):
-        if node.op_type not in INDEXING:
+def _walked(model: Any, blank: Mapping[str, Any], name: str) -> dict[str, tuple[int, int]]:
+    """Size and width of every value, found by running the operators one at a time; none is run that would cost much.
+
+    Operators that index their input are held against its width before they run.
+    """
+    numpy_of = import_module("onnx.numpy_helper").to_array
+    constants = {tensor.name: tensor for tensor in model.graph.initializer}
+    values: dict[str, Any] = dict(blank)
+    products = 0
+    for node in model.graph.node:
+        inputs = [values[part] if part in values else numpy_of(constants[part]) for part in node.input if part]
+        if node.op_type == "ZipMap":
             continue
-        before = node.input[0]
-        if before not in widths:
-            widths[before] = _width(model, at, before, blank)
-        flaw = flaw_of_node(node, widths[before])
+        flaw = flaw_of_node(node, _columns(inputs[0]))
         if flaw is not None:
             raise refused(name, f"a damaged {node.op_type}: {flaw}")
+        size, cost = _most(node, inputs)
+        products += cost
+        if size > MOST_VALUES or products > MOST_PRODUCTS:
+            raise refused(name, f"its operator {node.op_type} would make {max(size, cost):,} numbers of one row")
+        feed = {part: values[part] for part in node.input if part in values}
+        made = _session(_alone(model, node, feed, constants)).run(list(filter(None, node.output)), feed)
+        values.update(zip(filter(None, node.output), made, strict=True))
+    return {part: (np.size(value), _columns(value)) for part, value in values.items()}
 
 
-def _width(model: Any, count: int, output: str, blank: Mapping[str, Any]) -> int:
-    """Columns of a value, found by running what leads to it."""
-    values = np.asarray(_session(_ending_in(model, count, output, lenient=True)).run([output], dict(blank))[0])
-    return 1 if values.ndim == 1 else int(values.shape[-1])
+def _columns(value: Any) -> int:
+    return 1 if np.ndim(value) < 2 else int(np.shape(value)[-1])
 
 
-def _ending_in(model: Any, count: int, output: str, lenient: bool = False) -> bytes:
-    """The model cut off after its first operators, with one output; a lenient one takes levels it does not know."""
+def _most(node: Any, inputs: list[Any]) -> tuple[int, int]:
+    """The most values an operator can make of its inputs, and the most products it takes."""
+    parts = {entry.name: entry for entry in node.attribute}
+    sizes, shapes = [max(1, np.size(part)) for part in inputs], [np.shape(part) for part in inputs]
+    if node.op_type in ("MatMul", "Gemm"):
+        turned = "transA" in parts and parts["transA"].i
+        meet = max(1, shapes[0][0 if turned else -1]) if shapes[0] else 1
+        return sizes[0] * sizes[1] // meet**2, sizes[0] * sizes[1] // meet
+    listed = max((len(entry.ints) + len(entry.floats) + len(entry.strings) for entry in node.attribute), default=0)
+    most = max(*sizes, listed)
+    if node.op_type in STRETCHED:
+        most = math.prod(np.broadcast_shapes(*shapes))
+    elif node.op_type == "Concat":
+        most = sum(sizes)
+    elif node.op_type == "FeatureVectorizer":
+        most = max(1, len(inputs[0])) * sum(max(0, width) for width in parts["inputdimensions"].ints)
+    elif node.op_type == "OneHotEncoder":
+        most = sizes[0] * max(1, listed)
+    elif node.op_type in ("Gather", "ArrayFeatureExtractor"):
+        axis = -1 if node.op_type == "ArrayFeatureExtractor" else parts["axis"].i if "axis" in parts else 0
+        most = sizes[0] // max(1, shapes[0][axis]) * sizes[1]
+    return most, most
+
+
+def _alone(model: Any, node: Any, feed: Mapping[str, Any], constants: Mapping[str, Any]) -> bytes:
+    """A model of one operator; one that knows levels takes those it does not know."""
+    onnx = import_module("onnx")
+    alone = onnx.ModelProto(ir_version=model.ir_version, opset_import=model.opset_import)
+    alone.graph.name = "alone"
+    alone.graph.node.append(node)
+    for part, value in feed.items():
+        kind = TEXT if value.dtype.kind in "OU" else onnx.helper.np_dtype_to_tensor_dtype(value.dtype)
+        alone.graph.input.append(onnx.helper.make_tensor_value_info(part, kind, value.shape))
+    alone.graph.initializer.extend(constants[part] for part in node.input if part in constants)
+    alone.graph.output.extend(onnx.ValueInfoProto(name=part) for part in node.output if part)
+    if node.op_type == "OneHotEncoder":
+        others = [entry for entry in node.attribute if entry.name != "zeros"]
+        del alone.graph.node[0].attribute[:]
+        alone.graph.node[0].attribute.extend([*others, onnx.helper.make_attribute("zeros", 1)])
+    return bytes(alone.SerializeToString())
+
+
+def _ending_in(model: Any, output: str) -> bytes:
+    """The model with one output."""
     onnx = import_module("onnx")
     cut = onnx.ModelProto()
     cut.CopyFrom(model)
-    kept = [node for node in model.graph.node[:count] if node.op_type != "ZipMap"]
+    kept = [node for node in model.graph.node if node.op_type != "ZipMap"]
     del cut.graph.node[:], cut.graph.output[:], cut.graph.value_info[:], cut.metadata_props[:]
     cut.graph.node.extend(kept)
-    for node in cut.graph.node:
-        if lenient and node.op_type == "OneHotEncoder":
-            others = [entry for entry in node.attribute if entry.name != "zeros"]
-            del node.attribute[:]
-            node.attribute.extend([*others, onnx.helper.make_attribute("zeros", 1)])
     cut.graph.output.extend([onnx.ValueInfoProto(name=output)])
     return bytes(cut.SerializeToString())
 
@@ -207,170 +243,3 @@ def _labels(model: Any, chosen: Any) -> npt.NDArray[Any] | None:
 
 def _text(value: Any) -> Any:
     return value.decode("utf-8") if isinstance(value, bytes) else value
-
-
-def check_onnx(data: bytes, name: str) -> Any:
-    """The parsed model of a file's bytes, or an error that names the file."""
-    # The runtime is asked for as well: at once, not after the audit.
-    for needed in ("onnxruntime", "onnx"):
-        onnx = library(needed, f"reading {name}", "pip install onnx onnxruntime")
-    model = onnx.ModelProto()
-    with refusing(name, "it is not an ONNX model"):
-        model.ParseFromString(data)
-        if not model.graph.node or not model.opset_import:
-            raise refused(name, "it is not an ONNX model")
-    if model.functions or model.training_info:
-        raise refused(name, "it brings functions of its own")
-    strange = {entry.domain for entry in model.opset_import} - {"", "ai.onnx", ML}
-    if strange:
-        raise refused(name, f"it needs operators of {sorted(strange)[0]!r}")
-    _check_tensors(model.graph, name)
-    _check_nodes(model.graph, name)
-    _check_inputs(model.graph, name)
-    return model
-
-
-def _check_tensors(graph: Any, name: str) -> None:
-    """Every array is in the file, of a plain type, and as long as it says."""
-    if graph.sparse_initializer:
-        raise refused(name, "it has sparse arrays")
-    attributes = [attribute.t for node in graph.node for attribute in node.attribute if attribute.HasField("t")]
-    for tensor in (*graph.initializer, *attributes):
-        if tensor.data_location or tensor.external_data:
-            raise refused(name, "it takes an array from another file")
-        dims = list(tensor.dims)
-        if len(dims) > MOST_DIMENSIONS or any(size < 0 for size in dims):
-            raise refused(name, "an array in it has an impossible shape")
-        count = math.prod(dims)
-        if count != _held(tensor):
-            raise refused(name, f"an array in it says {count:,} values and has {_held(tensor):,}")
-
-
-def _held(tensor: Any) -> int:
-    """How many values an array really has."""
-    if tensor.data_type == TEXT:
-        return len(tensor.string_data)
-    size = SIZES.get(tensor.data_type)
-    if size is None:
-        return -1
-    if tensor.raw_data:
-        return len(tensor.raw_data) // size if len(tensor.raw_data) % size == 0 else -1
-    return len(tensor.float_data) + len(tensor.int32_data) + len(tensor.int64_data) + len(tensor.double_data)
-
-
-def _check_nodes(graph: Any, name: str) -> None:
-    """Known operators only, no graphs inside them, and none that works on constants alone."""
-    if len(graph.node) > MOST_NODES:
-        raise refused(name, f"it has {len(graph.node):,} operators")
-    moving = {entry.name for entry in graph.input} - {tensor.name for tensor in graph.initializer}
-    known = moving | {tensor.name for tensor in graph.initializer} | {""}
-    for node in graph.node:
-        domain = "" if node.domain == "ai.onnx" else node.domain
-        if node.op_type not in OPERATORS.get(domain, ()):
-            raise refused(name, f"its operator {domain or 'onnx'}.{node.op_type} is not on the list")
-        if any(entry.HasField("g") or entry.graphs or entry.ref_attr_name for entry in node.attribute):
-            raise refused(name, f"its operator {node.op_type} holds a graph")
-        if not set(node.input) <= known:
-            raise refused(name, "an operator in it comes before what it needs")
-        # Arrays that only constants feed can be blown up to any size while the model is prepared.
-        if not moving & set(node.input):
-            raise refused(name, f"its operator {node.op_type} works on constants alone")
-        if known & set(node.output) - {""}:
-            raise refused(name, "a value in it is made twice")
-        moving |= set(node.output)
-        known |= set(node.output)
-
-
-def _inputs_of(graph: Any) -> list[Any]:
-    constants = {tensor.name for tensor in graph.initializer}
-    return [entry for entry in graph.input if entry.name not in constants]
-
-
-def _check_inputs(graph: Any, name: str) -> None:
-    """One table of numbers, or columns."""
-    inputs = _inputs_of(graph)
-    for entry in inputs:
-        kind, shape = entry.type.tensor_type.elem_type, entry.type.tensor_type.shape.dim
-        fits = entry.type.WhichOneof("value") == "tensor_type" and kind in DTYPES and len(shape) == 2
-        if not fits or shape[1].dim_value < 1 or (len(inputs) > 1 and shape[1].dim_value != 1):
-            why = f'its input "{entry.name}" is neither a column nor a table'
-            raise refused(name, why, do="convert it with skl2onnx")
-    if not inputs or not graph.output:
-        raise refused(name, "it has no inputs or no outputs")
-
-
-def flaw_of_node(node: Any, width: int) -> str | None:
-    """What is wrong with an operator that indexes its input unchecked; None if nothing is."""
-    parts = {entry.name: entry for entry in node.attribute}
-    if node.op_type in ("LinearClassifier", "LinearRegressor"):
-        rows = len(parts["intercepts"].floats) if "intercepts" in parts else 0
-        rows = rows or (parts["targets"].i if "targets" in parts else 1)
-        return None if len(parts["coefficients"].floats) == rows * width else "its coefficients do not fit its columns"
-    if node.op_type in ("TreeEnsembleClassifier", "TreeEnsembleRegressor"):
-        return _flaw_of_trees(parts, width)
-    return None
-
-
-def _flaw_of_trees(parts: Mapping[str, Any], width: int) -> str | None:
-    ints = {
-        part: np.array(parts[f"nodes_{part}"].ints, dtype=np.int64)
-        for part in ("treeids", "nodeids", "featureids", "truenodeids", "falsenodeids")
-    }
-    modes = np.array(parts["nodes_modes"].strings)
-    nodes = len(modes)
-    values = np.array(parts["nodes_values"].floats)
-    if nodes == 0 or any(len(array) != nodes for array in (*ints.values(), values)):
-        return "its arrays have different lengths"
-    if any(part.endswith("_as_tensor") for part in parts):
-        return "its numbers are tensors, which are not read"
-    inner = modes != b"LEAF"
-    tested = ints["featureids"][inner]
-    if (tested < 0).any() or (tested >= width).any():
-        return "it tests a feature that is not there"
-    if not np.isfinite(values).all():
-        return "it holds a number that is not finite"
-    place = {key: at for at, key in enumerate(zip(ints["treeids"].tolist(), ints["nodeids"].tolist(), strict=True))}
-    if len(place) != nodes:
-        return "a node comes twice"
-    return _flaw_of_links(ints, inner, place) or _flaw_of_leaves(parts, inner, place)
-
-
-def _flaw_of_links(ints: Mapping[str, Any], inner: Any, place: Mapping[tuple[int, int], int]) -> str | None:
-    """Every node is below the one root of its tree; ONNX asks for no order, so the parents are followed up."""
-    parent = np.arange(len(inner))
-    for side in ("truenodeids", "falsenodeids"):
-        for at in np.flatnonzero(inner).tolist():
-            child = place.get((int(ints["treeids"][at]), int(ints[side][at])))
-            if child is None:
-                return "a node leads to one that is not there"
-            if parent[child] != child or child == at:
-                return "a node has two parents, or is its own"
-            parent[child] = at
-    top = parent
-    for _ in range(len(inner).bit_length() + 1):
-        top = top[top]
-    roots = np.flatnonzero(parent == np.arange(len(parent)))
-    if not np.isin(top, roots).all() or len(np.unique(ints["treeids"])) != len(roots):
-        return "a node leads back to itself or to one before it"
-    return None
-
-
-def _flaw_of_leaves(parts: Mapping[str, Any], inner: Any, place: Mapping[tuple[int, int], int]) -> str | None:
-    kind = "class" if "class_ids" in parts else "target"
-    ids, trees, nodes = (
-        np.array(parts[f"{kind}_{part}"].ints, dtype=np.int64) for part in ("ids", "treeids", "nodeids")
-    )
-    weights = np.array(parts[f"{kind}_weights"].floats)
-    if kind == "class":
-        named = [entry for part, entry in parts.items() if part.startswith("classlabels")]
-        outputs = max(len(entry.ints) + len(entry.strings) for entry in named)
-    else:
-        outputs = int(parts["n_targets"].i)
-    if not len(ids) == len(trees) == len(nodes) == len(weights) or not np.isfinite(weights).all():
-        return "its leaf values do not fit together"
-    if ((ids < 0) | (ids >= outputs)).any():
-        return "a leaf votes for a class that is not there"
-    places = [place.get(key, -1) for key in zip(trees.tolist(), nodes.tolist(), strict=True)]
-    if -1 in places or inner[places].any():
-        return "a leaf value belongs to no leaf"
-    return None

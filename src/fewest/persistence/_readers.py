@@ -22,6 +22,9 @@ from fewest.errors import FewestError, MissingExtraError, ModelError, UsageError
 FILE_BYTES = 1 << 30
 JSON_BYTES = 1 << 28
 JSON_DEPTH = 200
+# Every value after the first follows a comma, every list and mapping opens with a bracket; both cost a hundred bytes.
+JSON_VALUES = 1 << 24
+JSON_BRACKETS = 1 << 21
 MEMBERS = 100_000
 UNPACKED_BYTES = 1 << 31
 # Arrays of a model shrink by a factor of ten at most; a bomb by a thousand. Small files may do as they like.
@@ -147,13 +150,14 @@ def read_array(data: bytes, name: str) -> npt.NDArray[Any]:
         read_header = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}
         if version not in read_header:
             raise refused(name, f"an array in it is of version {version}")
-        shape, _, dtype = read_header[version](file)
+        shape, column_major, dtype = read_header[version](file)
     if dtype.hasobject:
         raise refused(name, "an array in it holds objects, which are pickles")
     if len(shape) > DIMENSIONS or math.prod(shape) * dtype.itemsize != len(data) - file.tell():
         raise refused(name, "an array's header does not fit its bytes")
     with refusing(name, "an array in it cannot be read"):
-        return np.asarray(np.load(io.BytesIO(data), allow_pickle=False))
+        values = np.frombuffer(data, dtype, offset=file.tell()) if math.prod(shape) else np.empty(0, dtype)
+        return values.reshape(shape, order="F" if column_major else "C").copy(order="K")
 
 
 def array_bytes(array: npt.NDArray[Any]) -> bytes:
@@ -167,6 +171,8 @@ def parse(data: bytes, name: str) -> Any:
     """Plain values of a JSON text; a key that comes twice is refused, for readers differ in which one they take."""
     if len(data) > JSON_BYTES:
         raise refused(name, f"its JSON has more than {JSON_BYTES >> 20:,} MiB")
+    if data.count(b",") > JSON_VALUES or data.count(b"{") + data.count(b"[") > JSON_BRACKETS:
+        raise refused(name, "its JSON has more values than any model")
 
     def pairs(found: list[tuple[str, Any]]) -> dict[str, Any]:
         out = dict(found)

@@ -56,8 +56,6 @@ BUILT_BY: dict[str, frozenset[str]] = {
     "LossNode": frozenset(),
     "NdArrayNode": SCALARS | {"numpy.ndarray"},
     "ObjectNode": frozenset(OBJECTS.split()),
-    "RandomGeneratorNode": frozenset({"numpy.random._generator.Generator"}),
-    "RandomStateNode": frozenset({"numpy.random.mtrand.RandomState"}),
     "SetNode": frozenset({"builtins.set"}),
     "SliceNode": frozenset({"builtins.slice"}),
     "TreeNode": frozenset({"sklearn.tree._tree.Tree"}),

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from fewest.persistence._readers import JSON_DEPTH, as_json, library, refused, refusing
+from fewest.persistence._readers import JSON_BRACKETS, JSON_DEPTH, as_json, library, refused, refusing
 from fewest.persistence._sound import flaw_of_tree, is_cut
 
 # Marker -> numpy's name of the number. All are big-endian.
@@ -22,6 +22,8 @@ OBJECTIVES = ("binary:logistic", "binary:logitraw", "reg:logistic", "multi:softp
 INTS = ("left_children", "right_children", "split_indices", "default_left", "split_type")
 FLOATS = ("split_conditions", "base_weights", "loss_changes", "sum_hessian")
 LARGEST_LEVEL = 1 << 20
+# XGBoost keeps a bit for each level up to the largest, for every test by levels.
+MOST_LEVEL_BITS = 1 << 29
 MOST_TREES = 1_000_000
 NO_PARENT = 2**31 - 1
 ABSENT = {"num_target": "1", "num_deleted": "0"}
@@ -41,7 +43,7 @@ class _Reader:
     """A place in the bytes, and what can be read from there."""
 
     def __init__(self, data: bytes, name: str) -> None:
-        self.data, self.name, self.at = data, name, 0
+        self.data, self.name, self.at, self.left = data, name, 0, JSON_BRACKETS
 
     def take(self, count: int) -> bytes:
         if not 0 <= count <= len(self.data) - self.at:
@@ -68,6 +70,9 @@ class _Reader:
     def value(self, marker: str, depth: int) -> Any:
         if depth > JSON_DEPTH:
             raise refused(self.name, f"it is nested more than {JSON_DEPTH} deep")
+        self.left -= 1
+        if self.left < 0:
+            raise refused(self.name, "it has more values than any model")
         if marker in CONSTANTS:
             return CONSTANTS[marker]
         if marker in NUMBERS:
@@ -168,8 +173,12 @@ def _check_booster(booster: Mapping[str, Any], width: int, outputs: int, name: s
     _check_rounds(inside, len(trees), outputs, name)
     if inside.get("cats", {}).get("enc"):
         _check_names(inside["cats"], width, name)
+    bits = 0
     for number, tree in enumerate(trees):
         flaw = _flaw(tree, number, width, name)
+        bits += 0 if flaw else _level_bits(tree)
+        if bits > MOST_LEVEL_BITS:
+            raise refused(name, f"its tests by levels would take {bits >> 23:,} MiB")
         if flaw is not None:
             raise refused(name, f"a damaged tree, number {number}: {flaw}")
 
@@ -252,6 +261,14 @@ def _flaw_of_levels(tree: Mapping[str, Any], split_type: Any, inner: Any, name: 
     if ((levels < 0) | (levels >= LARGEST_LEVEL)).any():
         return "a level has an impossible number"
     return None
+
+
+def _level_bits(tree: Mapping[str, Any]) -> int:
+    """Bits of all sets of levels, each as long as its largest level."""
+    levels, sizes = (np.asarray(tree[part], dtype=np.int64) for part in ("categories", "categories_sizes"))
+    starts = np.asarray(tree["categories_segments"], dtype=np.int64)[sizes > 0]
+    ends = starts + sizes[sizes > 0]
+    return int(sum(levels[first:end].max() + 1 for first, end in zip(starts, ends, strict=True)))
 
 
 def _count(params: Mapping[str, Any], part: str) -> int:

@@ -1,4 +1,7 @@
-"""LightGBM's model text, checked before LightGBM reads it: its parser believes sizes, children and offsets."""
+"""LightGBM's model text, read here and written anew: it sees numbers that were checked, under known keys.
+
+Its own parser believes sizes, children and offsets, and splits a text in other places than one would.
+"""
 
 from __future__ import annotations
 
@@ -15,18 +18,26 @@ from fewest.persistence._sound import flaw_of_tree, is_cut
 
 INSTALL = 'pip install "fewest[boosters]"'
 OBJECTIVES = ("binary", "cross_entropy", "multiclass", "multiclassova")
-END = "\nend of trees"
+END = "end of trees"
 LEVELS = "pandas_categorical:"
 INTS, FLOATS = np.int64, np.float64
+SINGLE = {"Tree": INTS, "num_leaves": INTS, "num_cat": INTS, "is_linear": INTS, "shrinkage": FLOATS}
 INNER = {"split_feature": INTS, "threshold": FLOATS, "decision_type": INTS, "left_child": INTS, "right_child": INTS}
 # Not needed for scores, but read by LightGBM all the same: a word that is not a number ends the process.
 ALSO_INNER = {"split_gain": FLOATS, "internal_value": FLOATS, "internal_weight": FLOATS, "internal_count": INTS}
 ALSO_LEAVES = {"leaf_weight": FLOATS, "leaf_count": INTS}
-SINGLE = {"Tree", "num_leaves", "num_cat", "is_linear", "shrinkage"}
-KEYS = {*INNER, *ALSO_INNER, *ALSO_LEAVES, *SINGLE, "leaf_value", "cat_boundaries", "cat_threshold", ""}
+SETS = {"cat_boundaries": INTS, "cat_threshold": INTS}
+KINDS = {**SINGLE, **INNER, **ALSO_INNER, **ALSO_LEAVES, "leaf_value": FLOATS, **SETS}
+COUNTS = ("num_class", "num_tree_per_iteration", "max_feature_idx")
+HEADER = {*COUNTS, "version", "label_index", "objective", "feature_names", "feature_infos", "tree_sizes",
+          "monotone_constraints", "average_output"}  # fmt: skip
 # Narrower than Python's own reading of numbers: no underscores, no digits of other scripts, no long names of infinity.
-WORDS = {INTS: re.compile(r"-?[0-9]{1,18}"), FLOATS: re.compile(r"-?([0-9]+(\.[0-9]*)?(e[-+]?[0-9]{1,3})?|inf|nan)")}
+WORDS = {INTS: r"-?[0-9]{1,18}", FLOATS: r"-?(?:[0-9]+(?:\.[0-9]*)?(?:e[-+]?[0-9]{1,3})?|inf|nan)"}
+LISTS = {kind: re.compile(f"(?:{word}(?: {word})*)?") for kind, word in WORDS.items()}
+SIGMOID = r"sigmoid:[0-9]{1,9}(\.[0-9]{1,18})?"
 MOST_LEAVES = 1 << 24
+MOST_FEATURES = 1 << 20
+AVERAGE = "average_output"
 
 
 class LightGBMModel:
@@ -52,13 +63,12 @@ class LightGBMModel:
 
     def __init__(self, text: str, name: str = "model.txt") -> None:
         lightgbm = library("lightgbm", f"reading {name}", INSTALL)
-        header = check_lightgbm(text, name)
-        self.text = rewritten(text, name)
+        self.text, classes, names = read_text(text, name)
         with refusing(name, "LightGBM does not take it"):
             self.booster_ = lightgbm.Booster(model_str=self.text)
-        self.classes_ = np.arange(max(2, int(header["num_class"])))
-        self.n_features_in_ = int(header["max_feature_idx"]) + 1
-        self.feature_names_in_ = np.array(self.booster_.feature_name(), dtype=object)
+        self.classes_ = np.arange(max(2, classes))
+        self.n_features_in_ = len(names)
+        self.feature_names_in_ = np.array(names, dtype=object)
 
     def __getstate__(self) -> dict[str, Any]:
         return {"text": self.text}
@@ -80,92 +90,107 @@ class LightGBMModel:
 
 
 def rewritten(text: str, name: str) -> str:
-    """A checked model text without what scores do not need: LightGBM's readers of settings believe what they read.
+    """A model text written anew from what was read of it."""
+    return read_text(text, name)[0]
 
-    What is kept of the end is the line of levels, which Python reads as JSON.
+
+def read_text(text: str, name: str) -> tuple[str, int, list[str]]:
+    """A model text written anew, its number of classes and its features; an error where it is not a sound classifier.
+
+    What scores do not need is left out: LightGBM's readers of settings believe what they read, and the ranges of
+    features are the smallest and the largest value of somebody.
     """
-    check_lightgbm(text, name)
-    trees, _, rest = text.partition(END)
-    line = next((line for line in rest.splitlines() if line.startswith(LEVELS)), f"{LEVELS}null")
+    with refusing(name, "it is not a LightGBM model text"):
+        lines = [line.rstrip("\r") for line in text.split("\n")]
+        if lines[0] != "tree" or END not in lines or not all(line.isprintable() or "\t" in line for line in lines):
+            raise refused(name, "it is not a LightGBM model text")
+        last = lines.index(END)
+        starts = [at for at, line in enumerate(lines[:last]) if line.startswith("Tree=")]
+        if not starts:
+            raise refused(name, "it is not a LightGBM model text")
+        found = _pairs(lines[1 : starts[0]])
+        header, names = _header(found, name)
+        raw, ends = text.split("\n"), [*starts[1:], last]
+        spans = list(zip(starts, ends, strict=True))
+        sizes = [len("\n".join(raw[first:end]).encode("utf-8")) + 1 for first, end in spans]
+        if "tree_sizes" in found and _numbers(found, "tree_sizes", INTS).tolist() != sizes:
+            raise refused(name, "its sizes of trees are not those of its trees")
+        blocks = []
+        for number, (first, end) in enumerate(spans):
+            block = _pairs(lines[first:end])
+            flaw = _flaw(block, number, len(names))
+            if flaw is not None:
+                raise refused(name, f"a damaged tree, number {number}: {flaw}")
+            blocks.append("".join(f"{key}={block[key]}\n" for key in KINDS if key in block) + "\n\n")
+        classes = int(header["num_class"])
+        if len(blocks) % classes:
+            raise refused(name, "its rounds do not fit its trees")
+        head = "".join(f"{key}={value}\n" if value else f"{key}\n" for key, value in header.items())
+        bytes_of = " ".join(str(len(block.encode("utf-8"))) for block in blocks)
+        levels = json.dumps(_levels(lines[last:], name))
+        return f"tree\n{head}tree_sizes={bytes_of}\n\n{''.join(blocks)}{END}\n\n{LEVELS}{levels}\n", classes, names
+
+
+def _levels(lines: list[str], name: str) -> Any:
+    """The levels of features by pandas, which Python reads as JSON."""
+    line = next((line for line in lines if line.startswith(LEVELS)), f"{LEVELS}null")
     levels = parse(line.removeprefix(LEVELS).encode("utf-8"), name)
     for known in [] if levels is None else levels:
         if not isinstance(known, list) or any(isinstance(level, dict | list) for level in known):
             raise refused(name, "its levels are not lists of values")
-    return f"{trees}{END}\n\n{LEVELS}{json.dumps(levels)}\n"
+    return levels
 
 
-def check_lightgbm(text: str, name: str) -> dict[str, str]:
-    """The header of a model text; an error where its trees are damaged or it is not a classifier."""
-    with refusing(name, "it is not a LightGBM model text"):
-        if not text.isprintable() and any(ord(letter) < 32 and letter not in "\n\r\t" for letter in text):
-            raise refused(name, "it is not a LightGBM model text")
-        head, mark, rest = text.partition("\n\nTree=")
-        body, end, _ = rest.partition(END)
-        header = _pairs(head)
-        if not head.startswith("tree\n") or not mark or not end or "max_feature_idx" not in header:
-            raise refused(name, "it is not a LightGBM model text")
-        width = _check_header(header, name)
-        blocks = ["Tree=" + block for block in body.split("\nTree=")]
-        _check_sizes(header, text, blocks, name)
-        for number, block in enumerate(blocks):
-            flaw = _flaw(_pairs(block), number, width)
-            if flaw is not None:
-                raise refused(name, f"a damaged tree, number {number}: {flaw}")
-        if len(blocks) % int(header["num_tree_per_iteration"]):
-            raise refused(name, "its rounds do not fit its trees")
-    return header
-
-
-def _pairs(block: str) -> dict[str, str]:
+def _pairs(lines: list[str]) -> dict[str, str]:
     """Lines as key and value; a key that comes twice counts as damage."""
     out: dict[str, str] = {}
-    for line in block.splitlines():
+    for line in filter(None, lines):
         key, _, value = line.partition("=")
-        if key and key in out:
+        if key in out:
             raise ValueError(f"{key} comes twice")
         out[key] = value
     return out
 
 
-def _check_header(header: Mapping[str, str], name: str) -> int:
-    """Number of features."""
-    width, classes = int(header["max_feature_idx"]) + 1, int(header["num_class"])
-    per_round = int(header["num_tree_per_iteration"])
-    objective = header.get("objective", "").split()
-    if not objective or objective[0] not in OBJECTIVES:
-        said = objective[0] if objective else "missing"
-        raise refused(name, f"its objective is {said}, which is not a classifier's", do="save a classifier")
-    if not 0 < width <= 1 << 24 or not 0 < classes <= 1 << 16 or per_round != classes:
+def _header(found: Mapping[str, str], name: str) -> tuple[dict[str, str], list[str]]:
+    """The header as it is written again, and the names of the features."""
+    strange = sorted(set(found) - HEADER)
+    if strange:
+        raise refused(name, f"its header has an unknown line {strange[0][:40]!r}")
+    classes, per_round, last = (int(_numbers(found, key, INTS)[0]) for key in COUNTS)
+    names = found["feature_names"].split(" ")
+    if not 0 <= last < MOST_FEATURES or not 0 < classes <= 1 << 16 or per_round != classes:
         raise refused(name, "its numbers of features and classes make no sense")
-    for part in ("feature_names", "feature_infos"):
-        if part in header and len(header[part].split(" ")) != width:
-            raise refused(name, f"its {part} do not fit its {width} features")
-    return width
+    if len(names) != last + 1 or "" in names:
+        raise refused(name, f"its feature_names do not fit its {last + 1} features")
+    header = {
+        "version": "v4", "num_class": str(classes), "num_tree_per_iteration": str(classes), "label_index": "0",
+        "max_feature_idx": str(last), "objective": _objective(found.get("objective", ""), classes, name),
+        "feature_names": " ".join(names), "feature_infos": " ".join(["none"] * len(names)),
+    }  # fmt: skip
+    return header | ({AVERAGE: ""} if AVERAGE in found else {}), names
 
 
-def _check_sizes(header: Mapping[str, str], text: str, blocks: list[str], name: str) -> None:
-    """LightGBM jumps from tree to tree by these numbers of bytes."""
-    if "tree_sizes" not in header:
-        return
-    sizes = [int(size) for size in header["tree_sizes"].split()]
-    raw = text.encode("utf-8")
-    at = raw.index(b"Tree=0\n")
-    if len(sizes) != len(blocks):
-        raise refused(name, f"it says {len(sizes)} trees and has {len(blocks)}")
-    for number, size in enumerate(sizes):
-        if size <= 0 or not raw.startswith(b"Tree=%d\n" % number, at):
-            raise refused(name, "its sizes of trees are not those of its trees")
-        at += size
-    if not raw.startswith(END.strip().encode(), at):
-        raise refused(name, "its sizes of trees are not those of its trees")
+def _objective(said: str, classes: int, name: str) -> str:
+    """The objective with the settings by which it turns sums into chances."""
+    kind, *settings = said.split(" ") if said else ["missing"]
+    if kind not in OBJECTIVES:
+        raise refused(name, f"its objective is {kind}, which is not a classifier's", do="save a classifier")
+    wanted = f"num_class:{classes}"
+    fits = (wanted in settings) == kind.startswith("multiclass") and (classes > 1) == kind.startswith("multiclass")
+    if not fits or not all(part == wanted or re.fullmatch(SIGMOID, part) for part in settings):
+        raise refused(name, "its objective does not fit its classes")
+    return " ".join([kind, *settings])
 
 
 def _flaw(block: Mapping[str, str], number: int, width: int) -> str | None:
-    leaves, sets, own = (int(_numbers(block, key, INTS)[0]) for key in ("num_leaves", "num_cat", "Tree"))
-    if own != number or not 0 < leaves <= MOST_LEAVES or not 0 <= sets < leaves:
-        return "its number of leaves or of sets makes no sense"
-    if set(block) - KEYS or len(_numbers(block, "shrinkage", FLOATS)) != 1:
+    if set(block) - set(KINDS) or not all(LISTS[KINDS[key]].fullmatch(value) for key, value in block.items()):
         return "it has lines of an unknown kind"
+    if any(len(_numbers(block, key, SINGLE[key])) != 1 for key in SINGLE if key in block):
+        return "it has lines of an unknown kind"
+    leaves, sets, own = (int(block[key]) for key in ("num_leaves", "num_cat", "Tree"))
+    if own != number or not 0 < leaves <= MOST_LEAVES or not 0 <= sets < leaves or "shrinkage" not in block:
+        return "its number of leaves or of sets makes no sense"
     if block.get("is_linear", "0") != "0":
         return "its leaves are linear, which is not read"
     values = _numbers(block, "leaf_value", FLOATS)
@@ -218,8 +243,6 @@ def _flaw_of_levels(block: Mapping[str, str], numbers: Any, sets: int) -> str | 
 
 
 def _numbers(block: Mapping[str, str], key: str, kind: Any) -> Any:
-    words = block[key].split(" ") if block[key] else []
-    for word in words:
-        if not WORDS[kind].fullmatch(word):
-            raise ValueError(f"{key}: {word[:20]!r} is not a number")
-    return np.array(words, dtype=kind)
+    if not LISTS[kind].fullmatch(block[key]):
+        raise ValueError(f"{key} is not made of numbers")
+    return np.array(block[key].split(), dtype=kind)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import fields
+from dataclasses import fields, replace
+from decimal import ROUND_CEILING, Decimal
 from typing import Any
 
 import numpy as np
@@ -33,7 +34,25 @@ def schema_from_json(features: Sequence[Mapping[str, Any]], dtypes: Mapping[str,
 
 def features_to_json(feature: Feature) -> dict[str, Any]:
     """One feature as plain values; an open end of its range is null."""
+    feature = without_extremes(feature)
     return {part.name: plain(getattr(feature, part.name)) for part in fields(Feature)}
+
+
+def without_extremes(feature: Feature) -> Feature:
+    """The feature with a range in round numbers: its smallest and its largest value are those of a person.
+
+    Ends move outward to half units of their first digit: 3111 to 98765 becomes 3000 to 100000; what is round stays.
+    """
+    return replace(feature, minimum=-_above(-feature.minimum), maximum=_above(feature.maximum))
+
+
+def _above(value: float) -> float:
+    """The next round number that is not below a value."""
+    if value == 0 or not math.isfinite(value):
+        return value
+    number = Decimal(repr(float(value)))
+    unit = Decimal(5).scaleb(number.adjusted() - 1)
+    return float((number / unit).to_integral_value(ROUND_CEILING) * unit)
 
 
 def plain(value: Any) -> Any:
