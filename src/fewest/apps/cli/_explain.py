@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from fewest.apps import confined
+from fewest.apps import child_process
 from fewest.apps.cli import _sources as sources
 from fewest.apps.cli._demo import protecting
 from fewest.apps.cli._files import RESULTS, check_place, read_table, write_result
@@ -188,7 +188,7 @@ def _asked(request: ExplainRequest) -> tuple[Explainer, pd.DataFrame | None]:
 def saved_explainer(request: ExplainRequest) -> Explainer:
     """The explainer of a .fewest file; refused where the call asks for another decision than it was made for."""
     assert request.model is not None
-    with confined.loading():
+    with child_process.loading():
         explainer = load(request.model, request.allow_pickle)
     decision = explainer.decision
     wanted = class_of(decision.model, request.positive)

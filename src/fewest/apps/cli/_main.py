@@ -13,7 +13,7 @@ from typing import Annotated, Any
 
 import typer
 
-from fewest.apps import confined
+from fewest.apps import child_process
 from fewest.apps.cli import _command_groups as groups
 from fewest.apps.cli import _options as options
 from fewest.apps.cli._options import AllowPickle, Json, Positive, RandomState, Threshold, command
@@ -161,7 +161,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             given = sys.argv[1:] if arguments is None else list(arguments)
             asked = [argument for argument in given if argument != IN_PROCESS]
             if arguments is None and asked == given and hasattr(os, "fork") and asked and asked[0] in CONFINED:
-                code = confined.enter(asked, listens=asked[0] == "explore")
+                code = child_process.enter(asked, listens=asked[0] == "explore")
                 if code is not None:
                     return code
             code = app(args=asked, prog_name="fewest", standalone_mode=False)
@@ -170,7 +170,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             return _complain(error.message, error.do, error.exit_code)
         except MemoryError:
             return _complain(
-                "it takes more memory than it may", f"set {confined.MEMORY} to more GB", ModelError.exit_code
+                "it takes more memory than it may", f"set {child_process.MEMORY} to more GB", ModelError.exit_code
             )
         except (KeyboardInterrupt, typer.Abort):
             return _complain("interrupted", None, INTERRUPTED)

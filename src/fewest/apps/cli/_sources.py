@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from fewest.apps import confined
+from fewest.apps import child_process
 from fewest.apps.cli._demo import train_german
 from fewest.apps.cli._files import read_table
 from fewest.apps.cli._text import clean, label_key
@@ -42,7 +42,7 @@ class Source:
 
 def load_model(path: Path, allow_pickle: bool = False) -> Any:
     """A model from a file; in a child process with limits, loading has a limit of its own."""
-    with confined.loading():
+    with child_process.loading():
         return models.load_model(path, allow_pickle)
 
 

@@ -15,7 +15,7 @@ pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="this system can
 SCRIPT = """
 import ctypes, os, socket, sys, time
 from pathlib import Path
-from fewest.apps import confined
+from fewest.apps import child_process
 from fewest.apps.cli import _main
 def work(**_):
     {work}
@@ -53,7 +53,10 @@ def test_a_command_does_its_work_in_a_child(tmp_path: Path) -> None:
         ("os.abort()", "it crashed (SIGABRT)"),
         ("os.kill(os.getpid(), 9)", "most likely for lack of memory"),
         ("bytearray(10**15)", "it takes more memory than it may"),
-        ("confined.LOADING = 0.1\n    with confined.loading():\n        while True: pass", "more processor time"),
+        (
+            "child_process.LOADING = 0.1\n    with child_process.loading():\n        while True: pass",
+            "more processor time",
+        ),
     ],
 )
 def test_what_ends_the_child_is_exit_code_4_with_the_reason(work: str, why: str, tmp_path: Path) -> None:
@@ -69,7 +72,7 @@ def test_without_a_child_a_crash_is_a_crash(tmp_path: Path) -> None:
 
 
 def test_after_the_model_is_loaded_there_is_no_limit_on_work(tmp_path: Path) -> None:
-    work = "confined.LOADING = 0.1\n    with confined.loading(): pass\n    sum(range(10**8))"
+    work = "child_process.LOADING = 0.1\n    with child_process.loading(): pass\n    sum(range(10**8))"
     assert ended(work, tmp_path)[0] == 0
 
 
