@@ -25,6 +25,8 @@ sys.argv = ["fewest", {before}"explain", "cases.csv"]
 sys.exit(_main.main())
 """
 
+LIMITED = "child_process.LOADING = 0.1\n    with child_process.loading():"
+
 
 def start(work: str, folder: Path, *before: str) -> subprocess.Popen[str]:
     code = SCRIPT.format(work=work, before="".join(f"{word!r}, " for word in before))
@@ -72,7 +74,7 @@ def test_without_a_child_a_crash_is_a_crash(tmp_path: Path) -> None:
 
 
 def test_after_the_model_is_loaded_there_is_no_limit_on_work(tmp_path: Path) -> None:
-    work = "child_process.LOADING = 0.1\n    with child_process.loading(): pass\n    sum(range(10**8))"
+    work = f"{LIMITED} pass\n    sum(range(10**8))"
     assert ended(work, tmp_path)[0] == 0
 
 
