@@ -127,6 +127,21 @@ def test_dtypes_may_drift_between_files_as_long_as_values_fit(tmp_path: Path) ->
         read(tmp_path)
 
 
+@pytest.mark.parametrize("debt", [pd.to_datetime(["2026-01-01"]), [True], pd.to_timedelta([1])])
+def test_times_and_truth_values_in_parquet_are_not_taken_for_numbers(debt: Any, tmp_path: Path) -> None:
+    pytest.importorskip("pyarrow")
+    pd.DataFrame({"debt": debt, "rate": 0.5, "code": "A07", "flag": True}).to_parquet(tmp_path / "cases.parquet")
+    with pytest.raises(DataError, match=r'column "debt" holds .*, where the model was trained on numbers'):
+        read(tmp_path / "cases.parquet")
+
+
+def test_an_irregular_row_is_named_by_its_line_and_not_shown(tmp_path: Path) -> None:
+    (tmp_path / "cases.csv").write_text("debt,rate,code,flag\n1,0.5,A07,True\n2,0.5,B10,False,Jane Doe\n")
+    with pytest.raises(DataError, match="Row #3: Expected 4 columns, got 5") as raised:
+        read(tmp_path / "cases.csv")
+    assert "Jane" not in str(raised.value)
+
+
 @pytest.mark.parametrize("name", ["empty", "cut", "text"])
 def test_bad_parquet_is_named(name: str, tmp_path: Path) -> None:
     pytest.importorskip("pyarrow")

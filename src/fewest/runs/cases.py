@@ -234,6 +234,7 @@ def check_columns(path: Path, header: Sequence[str], schema: Schema) -> None:
 
 
 def _unreadable(path: Path, why: str) -> DataError:
+    why = re.sub(r"(Expected \d+ columns, got \d+): .*", r"\1", why)  # what follows is somebody's whole row
     return DataError(f"{path.name} cannot be read as a table: {why}", do="check that it is whole, UTF-8 and regular")
 
 
