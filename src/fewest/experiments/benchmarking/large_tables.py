@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import os
 import resource
+import statistics
+import subprocess
 import sys
 import tempfile
 import time
@@ -14,11 +16,14 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from sklearn.ensemble import HistGradientBoostingClassifier
 
 from fewest import references
+from fewest.datasets import load
 from fewest.decision import Decision
-from fewest.experiments.benchmarking.measure import Row, at_most, fresh, skipped, timed
+from fewest.experiments.benchmarking.measure import Row, at_most, cpu, fresh, skipped, timed
 from fewest.explainer import Explainer
+from fewest.persistence.models import load_model
 from fewest.references import References
 
 WRITTEN_AT_ONCE = 200_000
@@ -196,3 +201,36 @@ def main(step: str, rows: str, folder: str = "", kind: str = "") -> None:
 
 if __name__ == "__main__":
     main(*sys.argv[1:])
+
+
+def model_files() -> Iterator[Row]:
+    """A model file of about 1 MB: reading and auditing it, and a whole command with its child process and without."""
+    from skops.io import dump
+
+    german = load("german")
+    X, target = german.X.select_dtypes("number"), german.target
+    model = HistGradientBoostingClassifier(max_iter=300, random_state=0).fit(X, german.labels)
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        dump(model, folder / "model.skops")
+        X.iloc[:20].to_csv(folder / "cases.csv", index=False)
+        X.assign(**{target: german.labels}).to_csv(folder / "train.csv", index=False)
+        size = (folder / "model.skops").stat().st_size
+        read = cpu(lambda: load_model(folder / "model.skops"))
+        yield at_most("load and audit of a skops HistGB", read, 0.5, "s CPU", f"{size / 1e6:.2f} MB")
+        explain = ["explain", "cases.csv", "--model", "model.skops", "--train", "train.csv", "--target", target]
+        explain += ["--positive", "bad", "--out", "out.json"]
+        here, child = (_command([*options, *explain], folder) for options in (["--in-process"], []))
+        yield at_most("a command with its child process", child / here, 1.5, "x in one process", f"{child:.2f} s CPU")
+
+
+def _command(arguments: list[str], folder: Path) -> float:
+    """CPU seconds of a command with all its processes, median of three after one that compiles."""
+    call = [sys.executable, "-c", "import sys; from fewest.apps.cli import main; sys.exit(main())", *arguments]
+    seconds = []
+    for _ in range(4):
+        before = resource.getrusage(resource.RUSAGE_CHILDREN)
+        subprocess.run(call, cwd=folder, check=True, capture_output=True)
+        after = resource.getrusage(resource.RUSAGE_CHILDREN)
+        seconds.append(after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)
+    return statistics.median(seconds[1:])

@@ -21,7 +21,7 @@ from fewest.engine.model_reading import ModelReading
 from fewest.engine.search import Found, Outcome, Problem, choose
 from fewest.engine.structure.base import Structure
 from fewest.experiments.benchmarking import subjects
-from fewest.experiments.benchmarking.large_tables import files_boosted, files_linear, linear_million
+from fewest.experiments.benchmarking.large_tables import files_boosted, files_linear, linear_million, model_files
 from fewest.experiments.benchmarking.measure import Row, at_least, at_most, cpu, fresh, skipped, timed
 from fewest.experiments.benchmarking.trees import growth, tree_million
 from fewest.experiments.paper.data import data_folder
@@ -361,5 +361,6 @@ WORKLOADS: dict[str, Callable[[], Iterator[Row]]] = {
     "files-linear": files_linear,
     "files-boosted": files_boosted,
     "training": training,
+    "model-files": model_files,
 }
 QUICK = ("linear", "opaque", "first")
