@@ -17,7 +17,7 @@ from fewest.runs import explain_files, verify
 from fewest.runs.run_files import MANIFEST, sealed
 from fewest.runs.storage import digest
 from fewest.runs.verification.base import Scorer
-from fewest.runs.verification.minimality import ClaimCubes, Limits, refute
+from fewest.runs.verification.minimality import ClaimCubes, ClaimLimits, refute
 from fewest.runs.verification.rules import StatedRules
 
 pytest.importorskip("pyarrow")
@@ -394,7 +394,7 @@ def test_every_smaller_set_is_asked_about_and_no_other() -> None:
     def claim(below: float, budget: int, shown: Any = none, listed: Any = None) -> Any:
         asked.clear()
         limit = np.array([below])
-        limits = Limits(limit, limit, np.array([listed], dtype=object))
+        limits = ClaimLimits(limit, limit, np.array([listed], dtype=object))
         proved, found = refute(ClaimCubes(rules, case, reference, limits, shown), scorer, budget, draw)
         return proved.tolist(), {k: one.tolist() for k, one in {**found.smaller, **found.unlisted}.items()}
 

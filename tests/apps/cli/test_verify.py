@@ -33,7 +33,7 @@ def test_a_folder_as_it_was_written_holds(files: Any, written: Path, capsys: pyt
     assert check(files, written) == 0
     printed = capsys.readouterr().out
     assert "120 answers checked" in printed
-    assert "(100 %, 0 of them drawn)" in printed
+    assert "(100 %; 0 drawn, random state " in printed
     assert "- class: bad (else good)\n- threshold: 0.5 (proba)" in printed
     assert "- references: 1, single: mean" in printed
     assert check(files, written, "--json", "--seed", "3") == 0
@@ -53,7 +53,7 @@ def test_what_is_left_unproved_ends_with_8_and_the_share(
     printed = capsys.readouterr()
     assert "Left unproved:\n- the title: the run says 'Approved by the regulator'\nNothing is wrong." in printed.out
     assert "not all of it is proved again" in printed.err
-    assert "--random-state" in printed.err
+    assert "--references FILE" in printed.err
 
 
 def test_every_run_draws_with_another_seed(files: Any, written: Path, capsys: pytest.CaptureFixture[str]) -> None:

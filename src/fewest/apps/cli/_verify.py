@@ -42,7 +42,8 @@ def run(request: VerifyRequest) -> int:
         raise UnprovedError(
             f"nothing is wrong with {folder}, but not all of it is proved again: {report.unproved:,} of "
             f"{report.claims:,} claims are left, and {len(report.left):,} of its statements",
-            do=f"allow more with --cheap N and --sample N; --random-state {report.random_state} asks the same again",
+            do="read what is left; allow more with --cheap N and --sample N, state more with --references FILE; "
+            "a .fewest model knows its floor",
         )
     return 0
 

@@ -136,7 +136,7 @@ class Report:
         lines = [
             f"{self.rows:,} answers checked, {self.rescored:,} rows scored again.",
             f"{self.claims - self.unproved:,} of {self.claims:,} claims that nothing smaller exists are proved again "
-            f"({share:g} %, {self.sampled:,} of them drawn).",
+            f"({share:g} %; {self.sampled:,} drawn, random state {self.random_state}).",
         ]
         if self.claimed:
             lines += ["The run claims:", *(f"- {name}: {value}" for name, value in self.claimed.items())]
@@ -150,7 +150,7 @@ class Report:
         return "\n".join([*lines, "Wrong:", *(f"- {problem}" for problem in shown), *rest])
 
 
-class Density(Protocol):
+class KnownDensity(Protocol):
     """How dense accepted cases lie, and the least density that counts, as the caller knows them."""
 
     @property

@@ -12,8 +12,8 @@ import numpy as np
 import pandas as pd
 
 from fewest.runs.parts import row_hashes
-from fewest.runs.verification.base import Density, Report, Scorer, changed, entered
-from fewest.runs.verification.minimality import Limits, is_credible
+from fewest.runs.verification.base import KnownDensity, Report, Scorer, changed, entered
+from fewest.runs.verification.minimality import ClaimLimits, is_credible
 from fewest.runs.verification.rules import StatedRules, as_order, differing
 from fewest.tables.arrays import Bools, Floats, Ints
 from fewest.tables.json_cells import moved_cells
@@ -77,7 +77,7 @@ class Claims:
         """Whether answers must be as dense as a floor."""
         return self.settings["credibility"] is not None and self.settings["credibility"]["floor"] is not None
 
-    def limits(self, density_is_known: bool) -> tuple[Limits, Bools]:
+    def limits(self, density_is_known: bool) -> tuple[ClaimLimits, Bools]:
         """What is claimed of each row, and whether that can be proved without what is not known."""
         cost, explained = self.moved @ self.rules.weights, self.is_("EXPLAINED")
         below = np.where(explained, cost, np.where(self.is_("BUDGET"), self.stated("lower_bound"), np.inf))
@@ -88,12 +88,14 @@ class Claims:
             names = [[change["feature"] for change in changes] for changes in self.table["alternatives"].iloc[row]]
             listed[row] = {one.tobytes() for one in self.sets(names)}
         if not self.floored:
-            return Limits(below, below, listed), np.ones(len(below), dtype=bool)
+            return ClaimLimits(below, below, listed), np.ones(len(below), dtype=bool)
         proved = self.is_("NOT_CREDIBLE") & self.table["proved"].to_numpy(dtype=bool)
         plain = np.where(self.is_("UNREACHABLE"), np.inf, np.where(proved, cost, 0.0))
         if density_is_known:
-            return Limits(plain, below, listed), np.ones(len(below), dtype=bool)
-        return Limits(plain, np.zeros(len(below)), np.full(len(below), None, dtype=object)), self.is_("UNREACHABLE")
+            return ClaimLimits(plain, below, listed), np.ones(len(below), dtype=bool)
+        return ClaimLimits(plain, np.zeros(len(below)), np.full(len(below), None, dtype=object)), self.is_(
+            "UNREACHABLE"
+        )
 
     @cached_property
     def rows(self) -> Ints:
@@ -142,7 +144,7 @@ class Claims:
         """Where case and reference differ."""
         return differing(self.schema, self.frame, self.beside)
 
-    def check(self, scorer: Scorer, density: Density | None, report: Report) -> None:
+    def check(self, scorer: Scorer, density: KnownDensity | None, report: Report) -> None:
         """Everything but minimality."""
         self._shape(report)
         self._figures(report)
@@ -247,7 +249,7 @@ class Claims:
         best = total.min(axis=1)
         report.rows_wrong(self.rows, positive & (mine > best + FAR * (1 + best)), "another reference is nearer to it")
 
-    def _scores(self, scorer: Scorer, density: Density | None, report: Report) -> None:
+    def _scores(self, scorer: Scorer, density: KnownDensity | None, report: Report) -> None:
         """The model's own scores, before and after; and the density there, where it is known."""
         cut, rows = scorer.decision.cut, self.rows
         before = scorer.score(self.frame)
@@ -284,7 +286,7 @@ def steps(schema: Schema, case: pd.DataFrame, reference: pd.DataFrame) -> Floats
     return out
 
 
-def check_alternatives(claims: Claims, scorer: Scorer, density: Density | None, report: Report) -> None:
+def check_alternatives(claims: Claims, scorer: Scorer, density: KnownDensity | None, report: Report) -> None:
     """Score every listed set again; the one shown is the first of them."""
     listed = claims.table["alternatives"]
     counts = listed.map(len).to_numpy(dtype=np.int64)
@@ -322,7 +324,13 @@ def _foreign(claims: Claims, case: pd.DataFrame, moved: Bools, sets: Sets) -> Bo
 
 
 def _held(
-    claims: Claims, owner: Ints, case: pd.DataFrame, moved: Bools, sets: Sets, scorer: Scorer, density: Density | None
+    claims: Claims,
+    owner: Ints,
+    case: pd.DataFrame,
+    moved: Bools,
+    sets: Sets,
+    scorer: Scorer,
+    density: KnownDensity | None,
 ) -> tuple[Bools, Bools]:
     """Which sets the rules allow, and which turn the model: towards a leaf, or one of the references they are like."""
     side, schema, rules = "from" if claims.plus else "to", claims.schema, claims.rules

@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from fewest.runs.verification.base import Density, Scorer, entered
-from fewest.runs.verification.minimality import Limits, Refuted, is_credible
+from fewest.runs.verification.base import KnownDensity, Scorer, entered
+from fewest.runs.verification.minimality import ClaimLimits, Refuted, is_credible
 from fewest.runs.verification.rules import StatedRules, as_order
 from fewest.tables.arrays import Bools, Floats
 from fewest.tables.saved_schema import plain
@@ -137,10 +137,10 @@ class LeafProver:
                 return False
         return True
 
-    def refute(self, frame: pd.DataFrame, limits: Limits, scorer: Scorer, density: Density | None) -> Refuted:
+    def refute(self, frame: pd.DataFrame, limits: ClaimLimits, scorer: Scorer, density: KnownDensity | None) -> Refuted:
         """Enter every negative leaf that is nearer than claimed, or as near where all sets are said to be listed."""
         refuted = Refuted()
-        limit = np.minimum(limits.asked_up_to(), self.rules.most * (1 + 1e-12))
+        limit = np.minimum(limits.asked_up_to, self.rules.most * (1 + 1e-12))
         for way in self.ways:
             if way.positive:
                 continue

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from itertools import combinations
 from math import comb
 
@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from fewest.runs.verification.base import Density, Scorer, changed
+from fewest.runs.verification.base import KnownDensity, Scorer, changed
 from fewest.runs.verification.rules import StatedRules, differing
 from fewest.tables.arrays import Bools, Floats, Ints
 
@@ -25,22 +25,23 @@ LEAST = 1e-9
 
 
 @dataclass(frozen=True)
-class Limits:
+class ClaimLimits:
     """What is claimed of some cases; a set is against it where it turns the model and costs too little."""
 
     plain: Floats  # (n,): No set below this cost turns the case, whatever its density
     below: Floats  # (n,): No set below this cost turns it and is as dense as the floor; infinite: none at all
     listed: npt.NDArray[np.object_]  # (n,): All sets that cost as much as the one shown, as bytes; None: not claimed
 
-    def take(self, rows: Ints) -> Limits:
+    def take(self, rows: Ints) -> ClaimLimits:
         """Those of some cases."""
-        return Limits(self.plain[rows], self.below[rows], self.listed[rows])
+        return ClaimLimits(self.plain[rows], self.below[rows], self.listed[rows])
 
-    @property
+    @cached_property
     def whole(self) -> Bools:
         """Where all smallest sets are said to be listed."""
         return np.array([one is not None for one in self.listed], dtype=bool)
 
+    @cached_property
     def asked_up_to(self) -> Floats:
         """Cost up to which sets count, (n,)."""
         most = np.maximum(self.plain, self.below)
@@ -63,7 +64,7 @@ class Refuted:
     smaller: dict[int, Bools] = field(default_factory=dict)
     unlisted: dict[int, Bools] = field(default_factory=dict)
 
-    def note(self, limits: Limits, case: Ints, moved: Bools, cost: Floats, credible: Bools) -> None:
+    def note(self, limits: ClaimLimits, case: Ints, moved: Bools, cost: Floats, credible: Bools) -> None:
         """Look at sets that turn the model."""
         smaller, unlisted = limits.broken(case, moved, cost, credible)
         for which, found in ((smaller, self.smaller), (unlisted, self.unlisted)):
@@ -84,10 +85,10 @@ class ClaimCubes:
     rules: StatedRules
     case: pd.DataFrame  # (n, columns)
     reference: pd.DataFrame  # (n, columns)
-    limits: Limits
+    limits: ClaimLimits
     shown: Bools  # (n, p): The set shown; empty where none is
     plus: bool = False  # Whether the case's values are put onto the reference, instead of the other way round
-    density: Density | None = None  # Where the run has a floor and it is known
+    density: KnownDensity | None = None  # Where the run has a floor and it is known
 
 
 @dataclass(frozen=True)
@@ -131,7 +132,7 @@ class _Enumeration:
         self.cubes, self.scorer, self.budget, self.draw = cubes, scorer, budget, draw
         self.units = ClaimUnits.of(cubes)
         self.refuted = Refuted()
-        self.depth = self.units.deepest(np.minimum(cubes.limits.asked_up_to(), cubes.rules.most * (1 + LEAST)))
+        self.depth = self.units.deepest(np.minimum(cubes.limits.asked_up_to, cubes.rules.most * (1 + LEAST)))
         self.width = self.units.movable.sum(axis=1)
         self.order = np.argsort(~self.units.movable, axis=1, kind="stable")
 
@@ -149,8 +150,8 @@ class _Enumeration:
             open_ |= todo & ~whole
             if size == 1:
                 self._attack(np.flatnonzero(self._too_many() & ~self.refuted.among(n)))
-            for row in np.flatnonzero(todo & ~whole & ~self.refuted.among(n)).tolist():
-                self._ask_some(row, size, int(self.budget - spent[row]))
+            some = np.flatnonzero(todo & ~whole & ~self.refuted.among(n))
+            self._ask_some(some, size, np.clip(self.budget - spent[some], 0, VERTICES).astype(int))
         return ~open_ & ~self.refuted.among(n), self.refuted
 
     def _too_many(self) -> Bools:
@@ -164,12 +165,12 @@ class _Enumeration:
             for piece in _pieces(np.arange(len(chosen)), 1):
                 self._ask(part, self._member(self.order[part][:, chosen[piece]]))
 
-    def _ask_some(self, row: int, size: int, count: int) -> None:
-        """Sets of this size, drawn."""
-        if count < 1:
-            return
-        ranks = self.draw.random((min(count, VERTICES), int(self.width[row]))).argsort(axis=1)[:, :size]
-        self._ask(np.array([row]), self._member(self.order[row][ranks][None]))
+    def _ask_some(self, rows: Ints, size: int, count: Ints) -> None:
+        """So far as the budget goes: sets of this size, drawn."""
+        for m, each in np.unique(np.column_stack([self.width[rows], count]), axis=0).tolist():
+            for part in _pieces(rows[(self.width[rows] == m) & (count == each)], each):
+                ranks = self.draw.random((len(part), each, m)).argsort(axis=2)[:, :, :size]
+                self._ask(part, self._member(np.take_along_axis(self.order[part][:, None, :], ranks, axis=2)))
 
     def _attack(self, rows: Ints) -> None:
         """Features with the largest effects together, and the set shown without one of its own."""
@@ -203,7 +204,7 @@ class _Enumeration:
         flat = member.reshape(r * c, -1)
         moved = (flat.astype(int) @ units.members.astype(int) > 0) & units.differs[case]
         cost = moved @ cubes.rules.weights
-        fits = (cost <= cubes.limits.asked_up_to()[case]) & moved.any(axis=1)
+        fits = (cost <= cubes.limits.asked_up_to[case]) & moved.any(axis=1)
         fits &= cubes.rules.allowed(moved, units.differs[case], units.permitted[case])
         out = np.full(r * c, np.inf)
         at = np.flatnonzero(fits)
@@ -220,7 +221,7 @@ class _Enumeration:
         return out.reshape(r, c)
 
 
-def is_credible(density: Density | None, frame: pd.DataFrame) -> Bools:
+def is_credible(density: KnownDensity | None, frame: pd.DataFrame) -> Bools:
     """Which rows are as dense as the floor; all where there is none."""
     if density is None:
         return np.ones(len(frame), dtype=bool)

@@ -13,7 +13,7 @@ import pandas as pd
 from fewest import __version__
 from fewest.decision import Decision
 from fewest.runs.run_files import FORMAT, RunFiles
-from fewest.runs.verification.base import Density, Report, Scorer
+from fewest.runs.verification.base import KnownDensity, Report, Scorer
 from fewest.runs.verification.leaves import Node, trees_differ
 from fewest.runs.verification.rules import differing
 from fewest.tables.saved_schema import plain
@@ -27,7 +27,7 @@ NAMED = ("about", "tree")  # figures of the manifest that format 1 does not have
 
 
 def check_statements(
-    run: RunFiles, decision: Decision, density: Density | None, schema: Schema | None, report: Report
+    run: RunFiles, decision: Decision, density: KnownDensity | None, schema: Schema | None, report: Report
 ) -> None:  # fmt: skip
     """The decision, the names of its outcomes, and the words of the run."""
     manifest, settings = run.manifest, run.manifest["settings"]
@@ -68,7 +68,7 @@ def _compare(where: str, said: Mapping[str, Any], known: Mapping[str, Any], repo
             report.add(f"the {WORDS.get(name, name)} is {next(words)}, the {where}'s is {next(words)}")
 
 
-def _check_floor(said: Mapping[str, Any] | None, density: Density | None, report: Report) -> None:
+def _check_floor(said: Mapping[str, Any] | None, density: KnownDensity | None, report: Report) -> None:
     """A floor is the caller's, or what depends on it is left."""
     if said is not None and density is None:
         report.leave(f"that answers are credible: the density ({said['name']}) is not in the folder")
@@ -145,7 +145,8 @@ def check_references(
         report.add("reference {}: the model's score of it is another", [names[k]])
     made = content.get("decision") or {}
     decision = scorer.decision
-    known = {"positive": plain(decision.positive), "outcome": decision.negative_name, "threshold": decision.cut}
+    positive = None if decision.positive is None else str(decision.positive)
+    known = {"positive": positive, "outcome": decision.negative_name, "threshold": decision.cut}
     _compare("references' decision", {**known, **made}, known, report)
     if content.get("schema") and content["schema"]["features"] != run.manifest["schema"]["features"]:
         report.add("references.json: the features are not those of the manifest")

@@ -18,10 +18,10 @@ from fewest.errors import DataError, FewestError
 from fewest.runs.cases import Cases, find
 from fewest.runs.run_files import MANIFEST, RunFiles, read_references
 from fewest.runs.verification import integrity
-from fewest.runs.verification.base import Density, Report, Scorer
+from fewest.runs.verification.base import KnownDensity, Report, Scorer
 from fewest.runs.verification.claims import ClaimGoals, Claims, check_alternatives
 from fewest.runs.verification.leaves import LeafProver, Node
-from fewest.runs.verification.minimality import ClaimCubes, Limits, Refuted, refute
+from fewest.runs.verification.minimality import ClaimCubes, ClaimLimits, Refuted, refute
 from fewest.runs.verification.rules import StatedRules
 from fewest.runs.verification.statements import check_references, check_statements, check_tree
 from fewest.tables.arrays import Bools, Ints
@@ -42,7 +42,7 @@ def verify(
     model_file: str | Path | None = None,
     references: pd.DataFrame | None = None,
     schema: Schema | None = None,
-    credibility: Density | None = None,
+    credibility: KnownDensity | None = None,
     read_tree: ReadTree | None = None,
     cheap: int = CHEAP,
     sample: int = DRAWN,
@@ -125,7 +125,7 @@ class RunVerifier:
     """One pass over the parts of a run."""
 
     def __init__(
-        self, run: RunFiles, decision: Decision, density: Density | None, budget: tuple[int, int], report: Report
+        self, run: RunFiles, decision: Decision, density: KnownDensity | None, budget: tuple[int, int], report: Report
     ) -> None:  # fmt: skip
         self.run, self.density, self.report = run, density, report
         self.cheap, self.sample = budget
@@ -226,7 +226,7 @@ class RunVerifier:
         self.report.sampled += len(drawn) - len(long)
         self.report.unproved += len(left) - len(drawn) + len(long)
 
-    def _refute(self, claims: Claims, rows: Ints, limits: Limits, provable: Bools, budget: float) -> Ints:
+    def _refute(self, claims: Claims, rows: Ints, limits: ClaimLimits, provable: Bools, budget: float) -> Ints:
         """Ask about sets towards every reference that counts; the rows whose claim is not proved."""
         done, found = np.ones(len(rows), dtype=bool), Refuted()
         candidates = self.goals.candidates(claims.reference[rows])
@@ -254,7 +254,7 @@ class RunVerifier:
                     claims.refuted.add(int(rows[k]))
                     self.report.add(f"row {{}}: {what}", [claims.rows[rows[k]]], f": {names}")
 
-    def _drawn(self, claims: Claims, rows: Ints, limits: Limits) -> Ints:
+    def _drawn(self, claims: Claims, rows: Ints, limits: ClaimLimits) -> Ints:
         """Some of these rows: half of them those with the largest claims, half by chance."""
         wanted = -(-self.sample * len(claims.table) // max(1, self.run.rows))
         mixed = self.draw.permutation(rows)
