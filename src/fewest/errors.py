@@ -82,6 +82,12 @@ class TimeLimitError(FewestError):
     exit_code = 7
 
 
+class UnprovedError(FewestError):
+    """Nothing was found to be wrong, but not everything that is claimed could be proved again."""
+
+    exit_code = 8
+
+
 class MissingExtraError(FewestError, ImportError):
     """An optional library is not installed."""
 

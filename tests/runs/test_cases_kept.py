@@ -23,6 +23,7 @@ from sklearn.tree import DecisionTreeClassifier
 import fewest as fw
 from fewest.datasets import load
 from fewest.errors import DataError
+from fewest.models.trees import read_plain
 from fewest.results.explanation import Explanation, Status
 from fewest.runs import Run, explain_files, verify
 from fewest.runs.parts import read_cases, write_cases
@@ -276,6 +277,9 @@ def test_verify_checks_cases_that_enter_leaves(tmp_path: Path) -> None:
     report = verify(folder, data, explainer.decision)
     assert report.problems == []
     assert report.unproved > 10
+    report = verify(folder, data, explainer.decision, read_tree=read_plain)
+    assert report.problems == []
+    assert (report.unproved, report.reproved > 10) == (0, True)
     table = run.table()
     row = int(table.loc[table["features"].map(lambda names: "duration_months" in names), "row"].iloc[0])
     spoil(folder, row, "to", "duration_months", 72)

@@ -17,8 +17,8 @@ from fewest.runs import explain_files, verify
 from fewest.runs.run_files import MANIFEST, sealed
 from fewest.runs.storage import digest
 from fewest.runs.verification.base import Scorer
+from fewest.runs.verification.minimality import ClaimCubes, ClaimLimits, refute
 from fewest.runs.verification.rules import StatedRules
-from fewest.runs.verification.verifier import ClaimCubes, refute
 
 pytest.importorskip("pyarrow")
 Rows = list[dict[str, Any]]
@@ -167,7 +167,7 @@ FILES: dict[str, tuple[Callable[[Path], Any], str]] = {
     "a part too many": (lambda f: (f / "part-00009.parquet").write_bytes(b""), "not in the manifest"),
     "two parts swapped": (lambda f: swap(f / "part-00000.parquet", f / "part-00001.parquet"), "was changed"),
     "a count": (lambda f: edit_manifest(f, lambda m: m["counts"].update(EXPLAINED=1), seal=False), "manifest.json was"),
-    "a sealed count": (lambda f: edit_manifest(f, lambda m: m["counts"].update(EXPLAINED=1)), "not the sums"),
+    "a sealed count": (lambda f: edit_manifest(f, lambda m: m["counts"].update(EXPLAINED=1)), "by status are not"),
     "sealed rows": (lambda f: edit_manifest(f, lambda m: m.update(rows=699)), "the manifest says 699"),
     "a sealed threshold": (lambda f: edit_manifest(f, lambda m: m["settings"].update(threshold=0.6)), "threshold"),
     "a sealed schema": (lambda f: edit_manifest(f, lambda m: m["schema"]["features"].reverse()), "the schema"),
@@ -389,11 +389,23 @@ def test_every_smaller_set_is_asked_about_and_no_other() -> None:
 
     rules = StatedRules.read(schema, {"constraints": [], "weights": {}})
     case, reference = pd.DataFrame({"a": [1], "b": [1], "c": [1]}), pd.DataFrame({"a": [0], "b": [0], "c": [0]})
-    scorer = Scorer(fw.Decision(score))
-    proved, found = refute(ClaimCubes(rules, case, reference, np.array([2.0]), plus=False), scorer, budget=10)
-    assert (proved.tolist(), found) == ([True], {})
+    scorer, draw, none = Scorer(fw.Decision(score)), np.random.default_rng(0), np.zeros((1, 3), dtype=bool)
+
+    def claim(below: float, budget: int, shown: Any = none, listed: Any = None) -> Any:
+        asked.clear()
+        limit = np.array([below])
+        limits = ClaimLimits(limit, limit, np.array([listed], dtype=object))
+        proved, found = refute(ClaimCubes(rules, case, reference, limits, shown), scorer, budget, draw)
+        return proved.tolist(), {k: one.tolist() for k, one in {**found.smaller, **found.unlisted}.items()}
+
+    pair = [True, False, True]
+    assert claim(2.0, 10) == ([True], {})
     assert sorted(asked) == [(0, 1, 1), (1, 0, 1), (1, 1, 0)]
-    proved, found = refute(ClaimCubes(rules, case, reference, np.array([3.0]), plus=False), scorer, budget=10)
-    assert found[0].tolist() == [True, False, True]
-    proved, found = refute(ClaimCubes(rules, case, reference, np.array([np.inf]), plus=False), scorer, budget=6)
-    assert (proved.tolist(), found) == ([False], {})
+    assert claim(3.0, 10) == ([False], {0: pair})
+    assert claim(np.inf, 6)[1]
+    assert not claim(np.inf, 6)[0][0]
+    assert claim(2.0, 10, listed={np.array(pair).tobytes()}) == ([True], {})
+    assert claim(2.0, 10, listed=set()) == ([False], {0: pair})
+    assert claim(3.0, 0, shown=np.ones((1, 3), dtype=bool)) == ([False], {0: pair})
+    assert claim(2.0, 0) == ([True], {})
+    assert len(asked) == 3

@@ -13,13 +13,14 @@ from fewest.errors import (
     ModelError,
     TimeLimitError,
     UndefinedError,
+    UnprovedError,
     UsageError,
     VerificationError,
 )  # fmt: skip
 
 ERRORS = [
     (FewestError, 1), (UsageError, 2), (MissingExtraError, 2), (DataError, 3), (ModelError, 4), (UndefinedError, 5),
-    (VerificationError, 6), (TimeLimitError, 7),
+    (VerificationError, 6), (TimeLimitError, 7), (UnprovedError, 8),
 ]  # fmt: skip
 
 

@@ -1,4 +1,4 @@
-"""`fewest verify`: 0 for a folder as it was written, 6 and a list for any other."""
+"""`fewest verify`: 0 for a folder as it was written, 6 and a list for any other, 8 while something is unproved."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ import pytest
 from sklearn.base import clone
 
 from fewest.apps.cli import main
+from fewest.runs.run_files import sealed
 
 pytest.importorskip("pyarrow")
 
@@ -30,9 +31,57 @@ def check(files: Any, folder: Path, *more: str) -> int:
 
 def test_a_folder_as_it_was_written_holds(files: Any, written: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert check(files, written) == 0
-    assert "120 answers checked" in capsys.readouterr().out
-    assert check(files, written, "--json", "--cheap", "0", "--sample", "5", "--seed", "3") == 0
-    assert json.loads(capsys.readouterr().out)["ok"] is True
+    printed = capsys.readouterr().out
+    assert "120 answers checked" in printed
+    assert "(100 %; 0 drawn, random state " in printed
+    assert "- class: bad (else good)\n- threshold: 0.5 (proba)" in printed
+    assert "- references: 1, single: mean" in printed
+    assert check(files, written, "--json", "--seed", "3") == 0
+    report = json.loads(capsys.readouterr().out)
+    assert (report["ok"], report["complete"], report["share_proved"], report["random_state"]) == (True, True, 1.0, 3)
+
+
+def test_what_is_left_unproved_ends_with_8_and_the_share(
+    files: Any, written: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    shutil.copytree(written, tmp_path / "run")
+    manifest = json.loads((written / "manifest.json").read_text())
+    manifest["about"]["title"] = "Approved by the regulator"
+    manifest.pop("seal")
+    (tmp_path / "run" / "manifest.json").write_text(json.dumps(sealed(manifest)))
+    assert check(files, tmp_path / "run") == 8
+    printed = capsys.readouterr()
+    assert "Left unproved:\n- the title: the run says 'Approved by the regulator'\nNothing is wrong." in printed.out
+    assert "not all of it is proved again" in printed.err
+    assert "--references FILE" in printed.err
+
+
+def test_every_run_draws_with_another_seed(files: Any, written: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    seeds = set()
+    for _ in range(3):
+        assert check(files, written, "--json") == 0
+        seeds.add(json.loads(capsys.readouterr().out)["random_state"])
+    assert len(seeds) == 3
+
+
+def test_what_the_caller_states_is_compared(
+    files: Any, written: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    references = ["--references", str(written / "references.json")]
+    assert check(files, written, "--threshold", "0.5", "--positive", "bad", *references) == 0
+    assert check(files, written, "--threshold", "0.4") == 6
+    assert "the threshold is 0.4, the run's is 0.5" in capsys.readouterr().out
+    assert check(files, written, "--positive", "good") == 6
+    assert "the class is 'good', the run's is 'bad'" in capsys.readouterr().out
+    content = json.loads((written / "references.json").read_text())
+    content["references"][0]["values"]["debt"] += 1
+    (tmp_path / "other.json").write_text(json.dumps(content))
+    assert check(files, written, "--references", str(tmp_path / "other.json")) == 6
+    assert "reference mean is not the one that is stated" in capsys.readouterr().out
+    pd.DataFrame([content["references"][0]["values"]] * 2).to_csv(tmp_path / "two.csv", index=False)
+    assert check(files, written, "--references", str(tmp_path / "two.csv")) == 6
+    assert "the run has 1 references, 2 are stated" in capsys.readouterr().out
+    assert check(files, written, "--positive", "ugly") == 2
 
 
 def test_a_flipped_bit_ends_with_6_and_is_listed(
@@ -87,21 +136,23 @@ def test_what_is_no_run_folder_ends_with_3(files: Any, tmp_path: Path, capsys: p
     assert "has not ended" in capsys.readouterr().err
 
 
-def test_the_findings_against_another_model_fit_a_screen_and_name_no_row_twice(
+def test_the_findings_against_another_model_fit_a_screen_and_name_each_kind_once(
     files: Any, written: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     X, y = pd.read_csv(files.train).drop(columns="risk"), pd.read_csv(files.train)["risk"]
     other = clone(files.model).set_params(logisticregression__C=0.01).fit(X, y[::-1])
     joblib.dump(other, tmp_path / "other.joblib")
     call = ["verify", str(written), "--data", str(files.data), "--model", str(tmp_path / "other.joblib")]
-    assert main([*call, "--allow-pickle", "--json"]) == 6
+    assert main([*call, "--allow-pickle", "--json", "--random-state", "1"]) == 6
     found = json.loads(capsys.readouterr().out)
-    smaller = [problem for problem in found["problems"] if "a smaller set turns the model" in problem]
-    assert len(smaller) == len({problem.split(":")[0] for problem in smaller})
-    assert len(found["problems"]) > 11
-    assert main([*call, "--allow-pickle"]) == 6
+    kinds = [finding["what"] for finding in found["findings"]]
+    assert len(kinds) == len(set(kinds)) == len(found["problems"])
+    scores = next(one for one in found["findings"] if "row {}: the model's score of it" in one["what"])
+    assert (scores["count"], len(scores["first"])) == (120, 5)
+    assert main([*call, "--allow-pickle", "--random-state", "1"]) == 6
     printed = capsys.readouterr()
     lines = printed.out.splitlines()
-    assert lines[1:11] == [f"- {problem}" for problem in found["problems"][:10]]
-    assert lines[11:] == [f"... and {len(found['problems']) - 10 + found['more']:,} more"]
+    wrong = lines[lines.index("Wrong:") + 1 :]
+    assert wrong[:10] == [f"- {problem}" for problem in found["problems"][:10]]
+    assert len(wrong) <= 11
     assert "check that --data and --model are those of the run" in printed.err

@@ -1,7 +1,4 @@
-"""``fewest explain``: a table, a model and its training table in, or the demo; verified answers out.
-
-``fewest verify`` holds a run folder against its data and its model.
-"""
+"""``fewest explain``: a table, a model and its training table in, or the demo; verified answers out."""
 
 from __future__ import annotations
 
@@ -22,24 +19,22 @@ from fewest.apps import child_process
 from fewest.apps.cli import _sources as sources
 from fewest.apps.cli._demo import protecting
 from fewest.apps.cli._files import RESULTS, check_place, read_table, write_result
-from fewest.apps.cli._sources import Source, class_of, decision_of, load_model
+from fewest.apps.cli._sources import Source, class_of
 from fewest.apps.cli._text import clean, progress
 from fewest.constraints import AtMost, Constraint, Constraints, Immutable
-from fewest.errors import ModelError, TimeLimitError, UndefinedError, UsageError, VerificationError, check_word
+from fewest.errors import TimeLimitError, UndefinedError, UsageError, check_word
 from fewest.explainer import Explainer
 from fewest.persistence import load
 from fewest.references import References, build, supplied
 from fewest.references.build import KINDS
 from fewest.results.explanation import STATUSES, Status
 from fewest.results.explanations import Explanations
-from fewest.runs import Run, explain_files, verify
-from fewest.runs.run import MANIFEST
+from fewest.runs import Run, explain_files
 from fewest.runs.runner import PART_ROWS
-from fewest.runs.verification import Report
 from fewest.tables.schema import Schema
 
 if TYPE_CHECKING:
-    from fewest.apps.cli._main import ExplainRequest, VerifyRequest
+    from fewest.apps.cli._main import ExplainRequest
 
 SENTENCES = 5
 # Endings of files that people ask for; any other dot may be part of a folder's name.
@@ -63,7 +58,7 @@ def run(request: ExplainRequest) -> int:
         check_place(request.out, RESULTS, "the kind of file is not known")
     explainer, cases = _asked(request)
     if cases is None and request.table is not None:
-        cases = read_table(request.table, text=_text_columns(explainer.schema))
+        cases = read_table(request.table, text=text_columns(explainer.schema))
     with progress("explaining") as advance:
         out = explainer.explain(
             cases, alternatives=request.alternatives, time_limit=request.time_limit, progress=advance
@@ -251,7 +246,7 @@ def _constraints(request: ExplainRequest) -> list[Constraint]:
     return [*(Immutable(name) for name in request.immutable or ()), *most]
 
 
-def _text_columns(schema: Schema) -> list[str]:
+def text_columns(schema: Schema) -> list[str]:
     """Columns that are text in the training table."""
     return [name for name, dtype in schema.dtypes.items() if _is_text(dtype)]
 
@@ -284,7 +279,7 @@ def _references(request: ExplainRequest, source: Source) -> References:
 
 def _supplied(path: Path, source: Source) -> References:
     """References from a file; a table is read like the training table."""
-    table = path if path.suffix.lower() == ".json" else read_table(path, text=_text_columns(source.schema))
+    table = path if path.suffix.lower() == ".json" else read_table(path, text=text_columns(source.schema))
     return supplied(source.decision, table, schema=source.schema)
 
 
@@ -313,32 +308,3 @@ def run_as_text(done: Run) -> str:
         lines += [f"  {title.get(name, name)}: {count / tally.explained:.0%}" for name, count in top]
     lines += ["", f"Written: {done.path}. Check it with `fewest verify {done.path} --data ... --model ...`."]
     return "\n".join(lines)
-
-
-def run_verify(request: VerifyRequest) -> int:
-    """Verify, print what was found, and end with 6 if something is wrong."""
-    folder = request.run
-    fitted = load_model(request.model, request.allow_pickle)
-    try:
-        settings = dict(Run.open(folder).manifest["settings"])
-        decision = decision_of(fitted, settings)
-    except (UsageError, ModelError):
-        raise
-    except (KeyError, TypeError, ValueError) as error:
-        if not (folder / MANIFEST).is_file():
-            raise
-        report = Report(problems=[f"{MANIFEST} cannot be read: {str(error).splitlines()[0]}"])
-    else:
-        report = verify(
-            folder, request.data, decision, model_file=request.model, cheap=request.cheap, sample=request.sample,
-            random_state=request.random_state,
-        )  # fmt: skip
-    print(json.dumps(report.to_dict(), indent=1) if request.as_json else clean(str(report)))
-    if not report.ok:
-        count = len(report.problems) + report.more
-        raise VerificationError(
-            f"{folder} does not hold: {count:,} thing{'s are' if count != 1 else ' is'} wrong",
-            do="check that --data and --model are those of the run (--json lists what is wrong); else do not use it, "
-            "and explain again, into another folder",
-        )
-    return 0

@@ -16,7 +16,7 @@ import typer
 from fewest.apps import child_process
 from fewest.apps.cli import _command_groups as groups
 from fewest.apps.cli import _options as options
-from fewest.apps.cli._options import AllowPickle, Json, Positive, RandomState, Threshold, command
+from fewest.apps.cli._options import AllowPickle, Json, Positive, Threshold, command
 from fewest.apps.cli._outlets import explore, letter, report, serve
 from fewest.errors import FewestError, ModelError
 
@@ -107,17 +107,20 @@ class ExplainRequest:
         return self.data[0] if self.data else None
 
 
-@command(app, "verify", "_explain:run_verify")
+@command(app, "verify", "_verify:run")
 @dataclass(frozen=True)
 class VerifyRequest:
-    """Check a run folder against its data and its model; exit 6 if anything is wrong."""
+    """Check a run folder against its data and its model; exit 6 if anything is wrong, 8 if anything is unproved."""
 
     run: Annotated[Path, typer.Argument(help=options.RUN, show_default=False)]
     data: Annotated[list[Path], typer.Option(help="What was explained: a file or folder; repeat it.")]
     model: Annotated[Path, typer.Option(help=options.MODEL)]
-    cheap: Annotated[int, typer.Option(min=0, help="Do all proofs again that take up to N sets.", metavar="N")] = 100
+    positive: Annotated[str | None, typer.Option(help="Class it should explain. Default: what the run claims.")] = None
+    threshold: Annotated[float | None, typer.Option(help="Threshold it should have. Default: as claimed.")] = None
+    references: Annotated[Path | None, typer.Option(help="References it should have, .json or .csv.")] = None
+    cheap: Annotated[int, typer.Option(min=0, help="Ask about N smaller sets in every case.", metavar="N")] = 100
     sample: Annotated[int, typer.Option(min=0, help="Do about N of the longer proofs again.", metavar="N")] = 200
-    random_state: RandomState = 0
+    random_state: Annotated[int | None, typer.Option(min=0, help="Seed for sampling. Default: a fresh one.")] = None
     as_json: Json = False
     allow_pickle: AllowPickle = False
 

@@ -1,7 +1,7 @@
 from .c45 import C45Classifier
 from .cart import CARTClassifier
 from .estimator import LoadedTreeClassifier, TreeClassifier
-from .from_models import read
+from .from_models import read, read_plain
 from .gosdt import GOSDTClassifier
 from .leaf_boxes import boxes, collapse
 from .reach import Reach
@@ -23,4 +23,5 @@ __all__ = [
     "collapse",
     "guess_thresholds",
     "read",
+    "read_plain",
 ]

@@ -18,6 +18,7 @@ from fewest.engine.encoding import Encoding
 from fewest.engine.structure import Ensemble, Opaque
 from fewest.engine.structure import read as read_structure
 from fewest.errors import FewestError, ModelError
+from fewest.models.trees.file import as_dict
 from fewest.models.trees.leaf_boxes import collapse
 from fewest.models.trees.tree import Leaf, Split, Tree, decode_feature, has_levels
 from fewest.tables.arrays import Bools, Floats, Ints, Ints32
@@ -79,6 +80,11 @@ def read(decision: Decision, schema: Schema, X: pd.DataFrame) -> Tree:
     tree = Tree.build(schema, nested(int(structure.root[0])))
     _hold_against(decision, tree, X)
     return collapse(tree)
+
+
+def read_plain(decision: Decision, schema: Schema, X: pd.DataFrame) -> dict[str, Any]:
+    """The same tree as plain values, as tree.json of a run folder has it."""
+    return as_dict(read(decision, schema, X), (decision.negative_name, decision.positive_name))
 
 
 def _structure(decision: Decision, schema: Schema) -> tuple[Encoding, Ensemble]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -12,7 +12,8 @@ import numpy as np
 import pandas as pd
 
 from fewest.runs.parts import row_hashes
-from fewest.runs.verification.base import Report, Scorer, entered
+from fewest.runs.verification.base import KnownDensity, Report, Scorer, changed, entered
+from fewest.runs.verification.minimality import ClaimLimits, is_credible
 from fewest.runs.verification.rules import StatedRules, as_order, differing
 from fewest.tables.arrays import Bools, Floats, Ints
 from fewest.tables.json_cells import moved_cells
@@ -59,6 +60,7 @@ class Claims:
     goals: ClaimGoals
     rules: StatedRules
     settings: Mapping[str, Any]
+    refuted: set[int] = field(default_factory=set)  # Rows of the part whose claim is false
 
     @property
     def schema(self) -> Schema:
@@ -69,6 +71,31 @@ class Claims:
     def plus(self) -> bool:
         """Whether the case's values are put onto the reference."""
         return bool(self.settings["direction"] == "plus")
+
+    @property
+    def floored(self) -> bool:
+        """Whether answers must be as dense as a floor."""
+        return self.settings["credibility"] is not None and self.settings["credibility"]["floor"] is not None
+
+    def limits(self, density_is_known: bool) -> tuple[ClaimLimits, Bools]:
+        """What is claimed of each row, and whether that can be proved without what is not known."""
+        cost, explained = self.moved @ self.rules.weights, self.is_("EXPLAINED")
+        below = np.where(explained, cost, np.where(self.is_("BUDGET"), self.stated("lower_bound"), np.inf))
+        below = np.nan_to_num(below, nan=np.inf, posinf=np.inf)
+        whole = self.table["all_listed"].to_numpy(dtype=bool) & explained
+        listed = np.full(len(below), None, dtype=object)
+        for row in np.flatnonzero(whole):
+            names = [[change["feature"] for change in changes] for changes in self.table["alternatives"].iloc[row]]
+            listed[row] = {one.tobytes() for one in self.sets(names)}
+        if not self.floored:
+            return ClaimLimits(below, below, listed), np.ones(len(below), dtype=bool)
+        proved = self.is_("NOT_CREDIBLE") & self.table["proved"].to_numpy(dtype=bool)
+        plain = np.where(self.is_("UNREACHABLE"), np.inf, np.where(proved, cost, 0.0))
+        if density_is_known:
+            return ClaimLimits(plain, below, listed), np.ones(len(below), dtype=bool)
+        return ClaimLimits(plain, np.zeros(len(below)), np.full(len(below), None, dtype=object)), self.is_(
+            "UNREACHABLE"
+        )
 
     @cached_property
     def rows(self) -> Ints:
@@ -117,14 +144,14 @@ class Claims:
         """Where case and reference differ."""
         return differing(self.schema, self.frame, self.beside)
 
-    def check(self, scorer: Scorer, report: Report) -> None:
+    def check(self, scorer: Scorer, density: KnownDensity | None, report: Report) -> None:
         """Everything but minimality."""
         self._shape(report)
         self._figures(report)
         self._values(report)
         self._allowed(report)
         self._assigned(report)
-        self._scores(scorer, report)
+        self._scores(scorer, density, report)
 
     def _shape(self, report: Report) -> None:
         """Rows are the data's rows, in order; words are known ones."""
@@ -159,14 +186,23 @@ class Claims:
         wrong(explained & ~(np.abs(stated - cost) <= near), "its cost is not that of its set")
         wrong(explained & ~(np.abs(lower - cost) <= near), "its lower bound does not meet its cost")
         wrong(explained & ~proved, "it is explained, but not proved")
+        wrong(self.is_("UNREACHABLE") & ~proved, "it is said not to be possible, but not proved")
+        wrong(self.is_("BUDGET", "ALREADY_NEGATIVE") & proved, "it was stopped early or not searched, but is proved")
+        wrong(self.is_("NOT_CREDIBLE") & ((size == 0) | (not self.floored)), "nothing makes it not credible")
+        wrong(self.table["all_listed"].to_numpy(dtype=bool) & ~explained, "all its sets are listed, but it has none")
         wrong(self.is_("BUDGET") & ((lower > cost + near) & (size > 0)), "its lower bound is above its cost")
         wrong(self.is_("ALREADY_NEGATIVE") & (lower != 0), "its lower bound is not 0")
         wrong(self.is_("UNREACHABLE") & ~(lower > min(self.rules.most, 1e300)), "its lower bound leaves sets open")
         wrong(~(self.stated("nodes") >= 0), "its nodes are not a count")
         turned = size > 0
-        for column in ("score_after", "margin", "l_inf"):
+        dense = turned if self.settings["credibility"] is not None else np.zeros_like(turned)
+        for column in ("score_after", "margin", "l_inf", "log_density"):
             given = ~np.isnan(self.stated(column))
-            wrong(turned != given, f"its {column} is given though it has no answer, or is missing")
+            there = dense if column == "log_density" else turned
+            wrong(there != given, f"its {column} is given though it has no answer, or is missing")
+        if self.floored:
+            floor = float(self.settings["credibility"]["floor"])
+            wrong(explained & ~(self.stated("log_density") >= floor), "it is less dense than the floor")
 
     def _values(self, report: Report) -> None:
         """What is shown is the case's value and the reference's, and they differ."""
@@ -213,8 +249,8 @@ class Claims:
         best = total.min(axis=1)
         report.rows_wrong(self.rows, positive & (mine > best + FAR * (1 + best)), "another reference is nearer to it")
 
-    def _scores(self, scorer: Scorer, report: Report) -> None:
-        """The model's own scores, before and after."""
+    def _scores(self, scorer: Scorer, density: KnownDensity | None, report: Report) -> None:
+        """The model's own scores, before and after; and the density there, where it is known."""
         cut, rows = scorer.decision.cut, self.rows
         before = scorer.score(self.frame)
         report.rows_wrong(rows, ~scorer.same(self.stated("score"), before), "the model's score of it is another")
@@ -224,8 +260,13 @@ class Claims:
         if len(turned) == 0:
             return
         case, goal = self.frame.iloc[turned], self.beside.iloc[turned]
-        after, flips = scorer.after(self.schema, case, goal, self.moved[turned], self.plus)
-        report.rows_wrong(rows[turned], ~flips, "its answer does not turn the model")
+        landed = changed(self.schema, case, goal, self.moved[turned], self.plus)
+        after = scorer.score(landed)
+        report.rows_wrong(rows[turned], ~scorer.turned(after, self.plus), "its answer does not turn the model")
+        if density is not None:
+            dense, said = density.log_density(landed), self.stated("log_density")[turned]
+            same = (dense == said) | (np.abs(dense - said) <= 1e-6 * np.maximum(1.0, np.abs(dense)))
+            report.rows_wrong(rows[turned], ~same, "its log_density is another")
         stated = self.stated("score_after")[turned]
         report.rows_wrong(rows[turned], ~scorer.same(stated, after), "the model's score after the change is another")
         margin = (stated - cut) if self.plus else (cut - stated)
@@ -245,10 +286,14 @@ def steps(schema: Schema, case: pd.DataFrame, reference: pd.DataFrame) -> Floats
     return out
 
 
-def check_alternatives(claims: Claims, scorer: Scorer, report: Report) -> None:
+def check_alternatives(claims: Claims, scorer: Scorer, density: KnownDensity | None, report: Report) -> None:
     """Score every listed set again; the one shown is the first of them."""
     listed = claims.table["alternatives"]
     counts = listed.map(len).to_numpy(dtype=np.int64)
+    many = counts > int(claims.settings["alternatives"])
+    report.rows_wrong(claims.rows, many, "it lists more sets than were asked for")
+    whole = claims.table["all_listed"].to_numpy(dtype=bool) & (counts == 0)
+    report.rows_wrong(claims.rows, whole, "all its sets are said to be listed, but none is")
     if not counts.any():
         return
     owner = np.repeat(np.arange(len(counts)), counts)
@@ -260,11 +305,13 @@ def check_alternatives(claims: Claims, scorer: Scorer, report: Report) -> None:
     first = np.concatenate([[True], owner[1:] != owner[:-1]])
     other = first & (moved != claims.moved[owner]).any(axis=1)
     report.rows_wrong(rows, other, "the first alternative is not the set shown")
+    again = pd.Series([(k, one.tobytes()) for k, one in zip(owner, moved, strict=True)]).duplicated().to_numpy()
+    report.rows_wrong(rows, again, "a set is listed twice")
     case = claims.frame.iloc[owner]
     report.rows_wrong(rows, _foreign(claims, case, moved, sets), "a value in an alternative is not the case's")
-    allowed, turns = _held(claims, owner, case, moved, sets, scorer)
+    allowed, turns = _held(claims, owner, case, moved, sets, scorer, density)
     report.rows_wrong(rows, ~allowed, "an alternative is not allowed, or leads to no reference")
-    report.rows_wrong(rows, ~turns, "an alternative does not turn the model")
+    report.rows_wrong(rows, ~turns, "an alternative does not turn the model, or is not credible")
 
 
 def _foreign(claims: Claims, case: pd.DataFrame, moved: Bools, sets: Sets) -> Bools:
@@ -277,7 +324,13 @@ def _foreign(claims: Claims, case: pd.DataFrame, moved: Bools, sets: Sets) -> Bo
 
 
 def _held(
-    claims: Claims, owner: Ints, case: pd.DataFrame, moved: Bools, sets: Sets, scorer: Scorer
+    claims: Claims,
+    owner: Ints,
+    case: pd.DataFrame,
+    moved: Bools,
+    sets: Sets,
+    scorer: Scorer,
+    density: KnownDensity | None,
 ) -> tuple[Bools, Bools]:
     """Which sets the rules allow, and which turn the model: towards a leaf, or one of the references they are like."""
     side, schema, rules = "from" if claims.plus else "to", claims.schema, claims.rules
@@ -292,5 +345,7 @@ def _held(
             allowed |= like & rules.allowed(moved, differing(schema, case, goal), rules.permitted(case, goal))
         at = np.flatnonzero(like & ~turns)
         if len(at):
-            _, turns[at] = scorer.after(schema, case.iloc[at], goal.iloc[at], moved[at], claims.plus)
+            landed = changed(schema, case.iloc[at], goal.iloc[at], moved[at], claims.plus)
+            turns[at] = scorer.turned(scorer.score(landed), claims.plus)
+            turns[at] &= is_credible(density if claims.floored else None, landed)
     return allowed, turns

@@ -14,10 +14,13 @@ import pandas as pd
 from fewest.errors import DataError
 from fewest.results import record
 from fewest.runs.cases import fingerprints
-from fewest.runs.parts import read_answers, read_cases, row_hashes
+from fewest.runs.parts import read_answers, read_cases
 from fewest.runs.run_files import REFERENCES, RunFiles, canonical, is_sealed, part_files
 from fewest.runs.storage import digest, file_digest
 from fewest.runs.verification.base import Report
+from fewest.runs.verification.rules import differing
+
+FIGURES = {"counts": "counts by status", "sev": "counts by SEV", "features": "counts by feature"}
 
 
 def check_manifest(run: RunFiles, report: Report) -> None:
@@ -34,18 +37,18 @@ def check_manifest(run: RunFiles, report: Report) -> None:
     named = {file["name"] for part in manifest["parts"] for file in part_files(part)}
     for file in sorted(run.path.glob("part-*")):
         if file.name not in named:
-            report.add(f"{file.name} is in the folder, but not in the manifest")
+            report.add("{} is in the folder, but not in the manifest", [file.name])
 
 
 def _is_there(run: RunFiles, file: Mapping[str, Any], report: Report) -> bool:
     """Whether a file is there; it is reported where it is not, and where it is not what was written."""
     path = run.file(file["name"])
     if not path.is_file():
-        report.add(f"{path.name} is missing")
+        report.add("{} is missing", [path.name])
         return False
     size = path.stat().st_size
     if file.get("bytes", size) != size or file_digest(path) != file["sha256"]:
-        report.add(f"{path.name} was changed after it was written")
+        report.add("{} was changed after it was written", [path.name])
     return True
 
 
@@ -56,32 +59,49 @@ def check_data(run: RunFiles, paths: Sequence[Path], report: Report) -> None:
     if len(found) != len(wanted):
         report.add(f"the run was made of {len(wanted)} files of data, not of {len(found)}")
     for here, there in zip(found, wanted, strict=False):
-        if here["sha256"] != there["sha256"]:
-            report.add(f"the data have changed: {here['name']} is not {there['name']} as it was explained")
+        if (here["sha256"], here["bytes"]) != (there["sha256"], there["bytes"]):
+            report.add("the data have changed: {} is not what was explained", [here["name"]])
+    if digest(canonical(wanted)) != run.manifest["data"]["sha256"]:
+        report.add("manifest.json: the checksum of all data is not that of its files")
 
 
 def check_model(run: RunFiles, file: Path | None, report: Report) -> None:
     """The model file is the one of the run, where the run knows its file."""
     known = run.manifest["model"]
-    if file is not None and known["file"] is not None and file_digest(file) != known["sha256"]:
+    if known["file"] is None:
+        return
+    if file is None:
+        report.leave(f"the checksum of the model: the run was made with the file {known['file']}, none is given")
+    elif file_digest(file) != known["sha256"]:
         report.add(f"the model has changed: {file.name} is not {known['file']} as it was used")
 
 
-def check_sums(run: RunFiles, report: Report) -> None:
-    """Rows and counts of the parts add up to those of the manifest, and the parts follow each other."""
-    parts, at = run.manifest["parts"], 0
-    for part in parts:
+def tally(table: pd.DataFrame) -> dict[str, Counter[str]]:
+    """Figures of a part, counted anew: cases by status, explained ones by SEV and by feature."""
+    explained = table[table["status"] == "EXPLAINED"]
+    return {
+        "counts": Counter(table["status"]),
+        "sev": Counter(str(size) for size in explained["sev"].dropna()),
+        "features": Counter(name for names in explained["features"] for name in names),
+    }
+
+
+def check_figures(said: Mapping[str, Any], counted: Mapping[str, Counter[str]], where: str, report: Report) -> None:
+    """What a part or the whole manifest says of its answers is what is counted there."""
+    for name, counts in counted.items():
+        if {key: count for key, count in said[name].items() if count} != {k: v for k, v in counts.items() if v}:
+            report.add(f"{{}}: the {FIGURES[name]} are not those of the answers", [where])
+    if said["rows"] != counted["counts"].total():
+        report.add(f"{{}}: the manifest says {said['rows']} rows, not {counted['counts'].total()}", [where])
+
+
+def check_order(run: RunFiles, report: Report) -> None:
+    """The parts follow each other."""
+    at = 0
+    for part in run.manifest["parts"]:
         if part["first"] != at:
-            report.add(f"{part['table']['name']} starts at row {part['first']}, not {at}")
+            report.add(f"{{}} starts at row {part['first']}, not {at}", [part["table"]["name"]])
         at += part["rows"]
-    if at != run.rows:
-        report.add(f"the parts hold {at} rows, the manifest says {run.rows}")
-    for name in ("counts", "sev", "features"):
-        total: Counter[str] = Counter()
-        for part in parts:
-            total.update(part[name])
-        if {key: count for key, count in total.items() if count} != {k: v for k, v in run.manifest[name].items() if v}:
-            report.add(f"manifest.json: the {name} are not the sums of the parts")
 
 
 def read_checked(run: RunFiles, part: Mapping[str, Any], report: Report) -> pd.DataFrame | None:
@@ -92,44 +112,44 @@ def read_checked(run: RunFiles, part: Mapping[str, Any], report: Report) -> pd.D
     try:
         table = read_answers(run.file(part["table"]["name"]))
         _compare(run.file(part["certificates"]["name"]), table, report)
-        if "cases" in part:
-            _same_cases(run, part["cases"]["name"], table, report)
     except DataError as error:
         report.add(error.message)
         return None
     except (ValueError, KeyError, TypeError, AttributeError) as error:
-        report.add(f"{part['table']['name']} or its certificates cannot be understood: {error}")
+        report.add("{} or its certificates cannot be understood", [part["table"]["name"]], f": {error}")
         return None
-    counts = {status: int(count) for status, count in table["status"].value_counts().items()}
-    if counts != {status: count for status, count in part["counts"].items() if count}:
-        report.add(f"{part['table']['name']}: the counts by status are not those of the manifest")
-    if len(table) != part["rows"]:
-        report.add(f"{part['table']['name']} has {len(table)} rows, the manifest says {part['rows']}")
     return table
 
 
-def _same_cases(run: RunFiles, name: str, table: pd.DataFrame, report: Report) -> None:
-    """The cases that were kept are those that were explained, by the hash of each."""
-    frame = read_cases(run.file(name), run.schema)
-    if len(frame) != len(table):
-        report.add(f"{name} has {len(frame)} rows, the table has {len(table)}")
+def check_cases(run: RunFiles, part: Mapping[str, Any], frame: pd.DataFrame, report: Report) -> None:
+    """The cases that were kept are those of the data."""
+    if "cases" not in part:
         return
-    wrong = row_hashes(run.schema, frame) != table["hash"].to_numpy(dtype=np.uint64)
-    report.rows_wrong(table["row"].to_numpy(dtype=np.int64), wrong, f"{name}: this is not the case that was explained")
+    name = part["cases"]["name"]
+    try:
+        kept = read_cases(run.file(name), run.schema)
+    except DataError as error:
+        report.add(error.message)
+        return
+    if len(kept) != len(frame):
+        report.add(f"{{}} has {len(kept)} rows, the data have {len(frame)}", [name])
+        return
+    wrong = np.asarray(differing(run.schema, kept, frame).any(axis=1))
+    report.rows_wrong(frame.index.to_numpy(), wrong, "what is kept of it is not the case that was explained")
 
 
 def _compare(path: Path, table: pd.DataFrame, report: Report) -> None:
     """Certificates, line by line, against the table."""
     lines = path.read_bytes().decode("utf-8", "surrogatepass").split("\n")[:-1]
     if len(lines) != len(table):
-        report.add(f"{path.name} has {len(lines)} lines, the table has {len(table)} rows")
+        report.add(f"{{}} has {len(lines)} lines, the table has {len(table)} rows", [path.name])
         return
     said = pd.DataFrame(json.loads(f"[{','.join(lines)}]"))
     rows = table["row"].to_numpy(dtype=np.int64)
     for field in record.fields_in("certificate"):
         name = field.certificate or field.name
         wrong = _differ(said[name], table[field.name], field.kind)
-        report.rows_wrong(rows, wrong, f'{path.name}: another "{name}" than in the table')
+        report.rows_wrong(rows, wrong, f'its certificate has another "{name}" than the table')
 
 
 def _differ(said: pd.Series[Any], known: pd.Series[Any], kind: str) -> Any:
