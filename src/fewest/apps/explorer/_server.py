@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import atexit
+import html
 import ipaddress
+import os
 import socket
 import sys
+import tempfile
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from fewest.apps.explorer._guard import Guard, known_hosts, new_token
@@ -63,8 +68,11 @@ def listen(binding: Binding) -> socket.socket:
     )
 
 
-def serve(app: Any, binding: Binding, ready: Callable[[str], None], token: str | None = None) -> None:
-    """Serve an application behind a `Guard` until it is stopped; ``ready`` gets the address once it can be opened."""
+def serve(app: Any, binding: Binding, ready: Callable[[str], None]) -> None:
+    """Serve an application behind a `Guard` until it is stopped.
+
+    ``ready`` gets the address once it can be opened, and the next one each time a browser has used the last.
+    """
     try:
         import uvicorn
     except ImportError as error:
@@ -76,35 +84,68 @@ def serve(app: Any, binding: Binding, ready: Callable[[str], None], token: str |
         pyarrow.set_memory_pool(pyarrow.system_memory_pool())
     made = listen(binding)
     port = int(made.getsockname()[1])
-    key = token or new_token()
+    name = binding.names[0] if binding.names else _shown(binding.host)
+    place = f"http://{name}{'' if ':' in name.rpartition(']')[2] else f':{port}'}/?token="
+
+    def renew() -> str:
+        token = new_token()
+        ready(place + token)
+        return token
+
     own = [f"{_shown(binding.host)}:{port}"] if is_loopback(binding.host) else []
-    guard = Guard(app, known_hosts(port, [*own, *binding.names]), key, cookie=f"fewest-{port}")
+    made.listen(128)
+    guard = Guard(app, known_hosts(port, [*own, *binding.names]), renew(), cookie=f"fewest-{port}", renew=renew)
     # No access log: it would hold the key and the cases that were looked at.
     config = uvicorn.Config(
         guard, log_level="warning", access_log=False, server_header=False, date_header=False, lifespan="off",
         ws="none", timeout_graceful_shutdown=2, h11_max_incomplete_event_size=64_000,
     )  # fmt: skip
-    name = binding.names[0] if binding.names else _shown(binding.host)
-    made.listen(128)
-    ready(f"http://{name}{'' if ':' in name.rpartition(']')[2] else f':{port}'}/?token={key}")
     try:
         uvicorn.Server(config).run(sockets=[made])
     finally:
         made.close()
 
 
-def announcer(open_browser: bool = False) -> Callable[[str], None]:
-    """What prints the address once it can be opened, and opens it where that is asked for."""
+@dataclass
+class Announcer:
+    """Prints the address once it can be opened, opens it where that is asked for, and prints the next ones."""
 
-    def announce(address: str) -> None:
+    open_browser: bool = False
+    _redirect: Path | None = None
+    _announced: bool = False
+
+    def __call__(self, address: str) -> None:
+        """Say where the explorer is."""
+        self.forget()
+        if self._announced:
+            with suppress(OSError):  # where nobody reads it, nobody else is let in
+                print(f"A browser was let in. For another one: {address}", flush=True)
+            return
+        self._announced = True
         print(f"Open {address}", flush=True)
-        print("Whoever has this address can look at the run. Stop with Ctrl-C.", file=sys.stderr, flush=True)
-        if open_browser:
+        print("Whoever opens this address first can look at the run. Stop with Ctrl-C.", file=sys.stderr, flush=True)
+        if self.open_browser:
             import webbrowser
 
-            webbrowser.open(address)
+            # Everybody on this machine can see with what a browser is started: not with the token.
+            self._redirect = private_redirect(address)
+            atexit.register(self.forget)
+            webbrowser.open(self._redirect.as_uri())
 
-    return announce
+    def forget(self) -> None:
+        """Remove the file that leads to an address, if there is one."""
+        if self._redirect is not None:
+            self._redirect.unlink(missing_ok=True)
+            self._redirect = None
+
+
+def private_redirect(address: str) -> Path:
+    """A page that only the owner of this process can read, and that leads to an address."""
+    handle, name = tempfile.mkstemp(prefix="fewest-", suffix=".html")  # made with mode 0600
+    place = html.escape(address)
+    with os.fdopen(handle, "w", encoding="utf-8") as file:
+        file.write(f'<!doctype html><meta http-equiv="refresh" content="0;url={place}"><a href="{place}">Open</a>\n')
+    return Path(name)
 
 
 def _shown(host: str) -> str:
