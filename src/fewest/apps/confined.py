@@ -10,7 +10,6 @@ import math
 import os
 import signal
 import sys
-import tempfile
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -104,9 +103,7 @@ def _machine_memory() -> float:
 def _writable(arguments: Iterable[str]) -> Iterator[Path]:
     """Folders the command may have to write in."""
     yield Path.cwd()
-    yield Path(tempfile.gettempdir())
-    yield Path(os.environ.get("NUMBA_CACHE_DIR") or Path.home() / ".cache")
-    yield from Path(__file__).parents[1].rglob("__pycache__")
+    yield from limits.scratch_places()
     for argument in arguments:
         named = Path(argument.partition("=")[2] if argument.startswith("-") else argument)
         if named.name:
