@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
 
-from fewest.apps import limits
+from fewest.apps import limits, opener
 from fewest.errors import ModelError
 
 RESERVED = 4.0  # GB of address space that libraries take and never touch
@@ -47,9 +47,14 @@ def enter(arguments: Sequence[str], *, listens: bool = False) -> int | None:
     folders = [*_writable(arguments)]
     for stream in (sys.stdout, sys.stderr):
         stream.flush()
+    pipe = os.pipe() if opener.OPEN in arguments else None
     child = os.fork()
     if child != 0:
+        if pipe is not None:
+            opener.open_for_child(pipe)
         return _wait(child)
+    if pipe is not None:
+        opener.ask_parent(pipe)
     os.setpgid(0, 0)  # the parent passes on what the terminal sends; twice would be once too often
     limits.leave_no_core()
     limits.end_with_parent()

@@ -22,8 +22,9 @@ from explorer_serving import get, started
 from typer.testing import CliRunner
 
 from fewest.apps.cli._outlets import explore
-from fewest.apps.explorer import Announcer, Binding, create_app
-from fewest.apps.explorer._server import is_loopback, listen, private_redirect
+from fewest.apps.explorer import Binding, announcer, create_app
+from fewest.apps.explorer._server import is_loopback, listen
+from fewest.apps.opener import private_redirect
 from fewest.errors import DataError, UsageError
 
 
@@ -50,27 +51,9 @@ def test_it_prints_an_address_that_lets_in_once_and_stops_politely(subject: Subj
     assert process.returncode in (0, 1, 130, -signal.SIGINT)
 
 
-def test_a_browser_is_opened_with_a_private_file_that_goes_when_it_was_used(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    opened: list[str] = []
-    monkeypatch.setattr(webbrowser, "open", lambda address: opened.append(address) or True)
-    announce = Announcer(open_browser=True)
-    announce("http://127.0.0.1:1/?token=first")
-    (shown,) = opened
-    file = Path(urlsplit(shown).path)
-    assert "first" not in shown
-    assert "http://127.0.0.1:1/?token=first" in file.read_text()
-    assert file.stat().st_mode & 0o777 == 0o600
-    announce("http://127.0.0.1:1/?token=second")
-    assert not file.exists()
-    assert len(opened) == 1
-    assert "For another one: http://127.0.0.1:1/?token=second" in capsys.readouterr().out
-
-
 def test_without_being_asked_no_browser_is_opened(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(webbrowser, "open", lambda _: pytest.fail("nobody asked"))
-    Announcer()("http://127.0.0.1:1/?token=first")
+    announcer()("http://127.0.0.1:1/?token=first")
 
 
 def test_the_private_file_leads_in_with_a_real_browser(chromium: Any, subject: Subject) -> None:

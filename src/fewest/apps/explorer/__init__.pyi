@@ -1,6 +1,6 @@
 from ._app import create_app
 from ._guard import Guard, known_hosts, new_token
 from ._live import Live
-from ._server import Announcer, Binding, serve
+from ._server import Binding, announcer, serve
 
-__all__ = ["Announcer", "Binding", "Guard", "Live", "create_app", "known_hosts", "new_token", "serve"]
+__all__ = ["Binding", "Guard", "Live", "announcer", "create_app", "known_hosts", "new_token", "serve"]

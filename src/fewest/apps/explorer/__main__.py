@@ -27,10 +27,10 @@ def become(settings: Mapping[str, Any]) -> None:
 
 def serve_run(settings: Mapping[str, Any], live: Live | None = None) -> None:
     """Serve what the settings name, until it is stopped."""
-    from fewest.apps.explorer import Announcer, Binding, create_app, serve
+    from fewest.apps.explorer import Binding, announcer, create_app, serve
 
     app = create_app(settings["run"], other=settings["other"], live=live, protected=settings["protected"])
-    serve(app, Binding(settings["host"], settings["port"], settings["names"]), Announcer(settings["open_browser"]))
+    serve(app, Binding(settings["host"], settings["port"], settings["names"]), announcer(settings["open_browser"]))
 
 
 def main() -> int:

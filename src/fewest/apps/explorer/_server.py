@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-import atexit
-import html
 import ipaddress
-import os
 import socket
 import sys
-import tempfile
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from fewest.apps.explorer._guard import Guard, known_hosts, new_token
+from fewest.apps.opener import opener
 from fewest.errors import MissingExtraError, UsageError
 
 HOST, PORT = "127.0.0.1", 8765
@@ -106,46 +102,23 @@ def serve(app: Any, binding: Binding, ready: Callable[[str], None]) -> None:
         made.close()
 
 
-@dataclass
-class Announcer:
-    """Prints the address once it can be opened, opens it where that is asked for, and prints the next ones."""
+def announcer(open_browser: bool = False) -> Callable[[str], None]:
+    """What prints the address once it can be opened, opens it where that is asked for, and prints the next ones."""
+    opens = opener() if open_browser else None
+    announced: list[str] = []
 
-    open_browser: bool = False
-    _redirect: Path | None = None
-    _announced: bool = False
-
-    def __call__(self, address: str) -> None:
-        """Say where the explorer is."""
-        self.forget()
-        if self._announced:
-            with suppress(OSError):  # where nobody reads it, nobody else is let in
+    def announce(address: str) -> None:
+        announced.append(address)
+        with suppress(OSError):  # where nobody reads it, nobody else is let in
+            if len(announced) > 1:
                 print(f"A browser was let in. For another one: {address}", flush=True)
-            return
-        self._announced = True
-        print(f"Open {address}", flush=True)
-        print("Whoever opens this address first can look at the run. Stop with Ctrl-C.", file=sys.stderr, flush=True)
-        if self.open_browser:
-            import webbrowser
+            else:
+                print(f"Open {address}", flush=True)
+                print("The first to open it can look at the run. Stop with Ctrl-C.", file=sys.stderr, flush=True)
+        if opens is not None:
+            opens(address)
 
-            # Everybody on this machine can see with what a browser is started: not with the token.
-            self._redirect = private_redirect(address)
-            atexit.register(self.forget)
-            webbrowser.open(self._redirect.as_uri())
-
-    def forget(self) -> None:
-        """Remove the file that leads to an address, if there is one."""
-        if self._redirect is not None:
-            self._redirect.unlink(missing_ok=True)
-            self._redirect = None
-
-
-def private_redirect(address: str) -> Path:
-    """A page that only the owner of this process can read, and that leads to an address."""
-    handle, name = tempfile.mkstemp(prefix="fewest-", suffix=".html")  # made with mode 0600
-    place = html.escape(address)
-    with os.fdopen(handle, "w", encoding="utf-8") as file:
-        file.write(f'<!doctype html><meta http-equiv="refresh" content="0;url={place}"><a href="{place}">Open</a>\n')
-    return Path(name)
+    return announce
 
 
 def _shown(host: str) -> str:
