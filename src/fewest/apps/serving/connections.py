@@ -40,7 +40,7 @@ class Connections:
 
     def make_room(self, present: int) -> None:
         """Cut off the one that is waited for longest, where there are too many."""
-        if present > self.most:
+        if present > self.most and self.waiting:
             next(iter(self.waiting)).cut("too many connections")
 
 

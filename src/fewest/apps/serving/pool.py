@@ -81,7 +81,9 @@ class Worker:
                 raise ModelError(what, do="look at the model: can it be loaded at all?") from None
             if gone:
                 what = f"the process that loads {path.name} ended: {_how_it_ended(process)}"
-                raise ModelError(what, do="raise --memory, or save the explainer again") from None
+                short = process.returncode in (wire.OUT_OF_MEMORY, -signal.SIGKILL)
+                do = "raise --memory" if short else "save the explainer again; do not use a file you do not trust"
+                raise ModelError(what, do=do) from None
             raise
         if refusal is not None:
             await _end(process)
