@@ -44,6 +44,11 @@ class Browser:
         return self.get(answer.headers["location"])
 
     def ask(self, method: str, target: str, headers: Iterable[tuple[str, str]] = (), body: bytes = b"") -> Answer:
+        return asyncio.run(self.asked(method, target, headers, body))
+
+    async def asked(
+        self, method: str, target: str, headers: Iterable[tuple[str, str]] = (), body: bytes = b""
+    ) -> Answer:
         given = [(name.lower(), value) for name, value in headers]
         if all(name != "host" for name, _ in given):
             given.append(("host", self.host))
@@ -56,7 +61,7 @@ class Browser:
             "headers": [(name.encode(), value.encode("latin-1")) for name, value in given],
             "client": ("127.0.0.1", 50000), "server": ("127.0.0.1", 8765),
         }  # fmt: skip
-        answer = asyncio.run(_exchange(self.app, scope, body))
+        answer = await _exchange(self.app, scope, body)
         for part in (value for name, value in answer.headers.items() if name == "set-cookie"):
             name, _, value = part.partition(";")[0].partition("=")
             self.cookies[name] = value

@@ -260,7 +260,7 @@ def problems_of(page: str) -> list[str]:
 
 @contextmanager
 def served(app: Any, guarded: bool = True) -> Iterator[str]:
-    """An application at a free port of this machine, in a thread; the whole address with its token.
+    """An application at a free port of this machine, in a thread; the whole address with its token, always the same.
 
     Without the guard nothing is asked for and no header is sent: for negative controls.
     """
@@ -271,7 +271,8 @@ def served(app: Any, guarded: bool = True) -> Iterator[str]:
 
     made = listen(Binding(port=0))
     port = made.getsockname()[1]
-    guard = Guard(app, known_hosts(port), TOKEN, cookie=f"fewest-{port}") if guarded else app
+    names = known_hosts(port)
+    guard = Guard(app, names, TOKEN, cookie=f"fewest-{port}", renew=lambda: TOKEN) if guarded else app
     server = uvicorn.Server(uvicorn.Config(guard, log_level="error", access_log=False, lifespan="off", ws="none"))
     thread = threading.Thread(target=server.run, kwargs={"sockets": [made]}, daemon=True)
     thread.start()

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
 import signal
+import socket
 import time
 from pathlib import Path
 
@@ -16,7 +18,7 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 import fewest as fw
 
-KILLED, HANGS, HOGS, RAISES, NAN, PRINTS, SLOW = 901, 902, 903, 904, 905, 906, 907
+KILLED, HANGS, HOGS, RAISES, NAN, PRINTS, SLOW, FAULTS = range(901, 909)
 
 
 def cases(n: int = 300, seed: int = 0) -> tuple[pd.DataFrame, np.ndarray]:
@@ -55,6 +57,8 @@ def _moody(frame: pd.DataFrame) -> np.ndarray:
     shown = set(frame["debt"].tolist())
     if KILLED in shown:
         os.kill(os.getpid(), signal.SIGKILL)
+    if FAULTS in shown:
+        ctypes.string_at(0)
     if HANGS in shown:
         time.sleep(1_000)
     if HOGS in shown:
@@ -78,6 +82,27 @@ def never(path: Path) -> fw.Explainer:
 def crashes(path: Path) -> fw.Explainer:
     """A file that brings the process down."""
     os._exit(3)
+
+
+def faults(path: Path) -> fw.Explainer:
+    """A file that lets native code read where nothing is."""
+    ctypes.string_at(0)
+    raise AssertionError
+
+
+def reaches(path: Path) -> fw.Explainer:
+    """A file that writes beside itself and calls others; what it could do is in the message."""
+    done = []
+    for what, work in (
+        ("wrote", lambda: path.with_name("new").write_text("x")),
+        ("called", lambda: socket.socket(socket.AF_INET, socket.SOCK_STREAM)),
+    ):
+        try:
+            work()
+        except OSError:
+            continue
+        done.append(what)
+    raise fw.FewestError(f"it {' and '.join(done) or 'did nothing'}", do="look at it")
 
 
 def fades(path: Path) -> fw.Explainer:

@@ -10,13 +10,12 @@ import math
 import os
 import signal
 import sys
-import tempfile
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
 
-from fewest.apps import limits
+from fewest.apps import limits, opener
 from fewest.errors import ModelError
 
 RESERVED = 4.0  # GB of address space that libraries take and never touch
@@ -48,9 +47,14 @@ def enter(arguments: Sequence[str], *, listens: bool = False) -> int | None:
     folders = [*_writable(arguments)]
     for stream in (sys.stdout, sys.stderr):
         stream.flush()
+    pipe = os.pipe() if opener.OPEN in arguments else None
     child = os.fork()
     if child != 0:
+        if pipe is not None:
+            opener.open_for_child(pipe)
         return _wait(child)
+    if pipe is not None:
+        opener.ask_parent(pipe)
     os.setpgid(0, 0)  # the parent passes on what the terminal sends; twice would be once too often
     limits.leave_no_core()
     limits.end_with_parent()
@@ -104,9 +108,7 @@ def _machine_memory() -> float:
 def _writable(arguments: Iterable[str]) -> Iterator[Path]:
     """Folders the command may have to write in."""
     yield Path.cwd()
-    yield Path(tempfile.gettempdir())
-    yield Path(os.environ.get("NUMBA_CACHE_DIR") or Path.home() / ".cache")
-    yield from Path(__file__).parents[1].rglob("__pycache__")
+    yield from limits.scratch_places()
     for argument in arguments:
         named = Path(argument.partition("=")[2] if argument.startswith("-") else argument)
         if named.name:

@@ -14,8 +14,9 @@ import signal
 import socket
 import struct
 import sys
+import tempfile
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
 
@@ -113,6 +114,13 @@ def write_only_in(folders: Iterable[Path]) -> bool:
     done = libc.prctl(NO_NEW_PRIVILEGES, 1, 0, 0, 0) == 0 and libc.syscall(LANDLOCK_RESTRICT, ruleset, 0) == 0
     os.close(ruleset)
     return bool(done)
+
+
+def scratch_places() -> Iterator[Path]:
+    """Where temporary files and compiled code go."""
+    yield Path(tempfile.gettempdir())
+    yield Path(os.environ.get("NUMBA_CACHE_DIR") or Path.home() / ".cache")
+    yield from Path(__file__).parents[1].rglob("__pycache__")
 
 
 def _libc() -> ctypes.CDLL:

@@ -5,7 +5,9 @@ from __future__ import annotations
 import signal
 import subprocess
 import sys
+import webbrowser
 from pathlib import Path
+from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
@@ -15,13 +17,14 @@ pytest.importorskip("uvicorn", reason='pip install "fewest[explore]"')
 pytest.importorskip("pyarrow", reason='pip install "fewest[runs]"')
 
 import typer
-from explorer_runs import Subject
+from explorer_runs import Subject, served
 from explorer_serving import get, started
 from typer.testing import CliRunner
 
 from fewest.apps.cli._outlets import explore
-from fewest.apps.explorer import Binding
+from fewest.apps.explorer import Binding, announcer, create_app
 from fewest.apps.explorer._server import is_loopback, listen
+from fewest.apps.opener import private_redirect
 from fewest.errors import DataError, UsageError
 
 
@@ -38,9 +41,30 @@ def test_it_prints_an_address_that_lets_in_once_and_stops_politely(subject: Subj
         assert first.status == 303
         assert get(address, "/", {"cookie": cookie}).status == 200
         assert get(address, "/").status == 401
+        assert get(address).status == 401
+        assert process.stdout is not None
+        said, _, following = process.stdout.readline().strip().rpartition(" ")
+        assert said == "A browser was let in. For another one:"
+        assert get(following).status == 303
         assert get(address, "/", {"host": "evil.example"}).status == 400
         assert first.getheader("server") is None
     assert process.returncode in (0, 1, 130, -signal.SIGINT)
+
+
+def test_without_being_asked_no_browser_is_opened(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(webbrowser, "open", lambda _: pytest.fail("nobody asked"))
+    announcer()("http://127.0.0.1:1/?token=first")
+
+
+def test_the_private_file_leads_in_with_a_real_browser(chromium: Any, subject: Subject) -> None:
+    with served(create_app(subject.run)) as address:
+        file = private_redirect(address)
+        page = chromium.new_page()
+        page.goto(file.as_uri())
+        page.wait_for_url(address.partition("?")[0])
+        assert "Loans of the north" in page.content()
+        page.close()
+        file.unlink()
 
 
 def test_the_help_is_quick_to_load() -> None:

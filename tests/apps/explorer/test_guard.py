@@ -102,6 +102,41 @@ def test_the_token_is_exchanged_for_a_strict_cookie_and_leaves_the_address() -> 
     assert made.get("/decision/3?a=1").text == "shown /decision/3"
 
 
+def test_a_token_lets_in_one_browser_once_and_the_next_one_another() -> None:
+    first = client()
+    guard = first.app
+    second = Browser(guard, HOST)
+    assert second.get(f"/?token={TOKEN}").status == 401
+    assert "set-cookie" not in second.get(f"/?token={TOKEN}").headers
+    assert guard.token != TOKEN
+    assert second.get(f"/?token={guard.token}").status == 303
+    assert second.get("/").status == first.get("/").status == 200
+
+
+def test_whoever_is_let_in_may_open_the_old_address_again() -> None:
+    made = client()
+    kept = made.app.token
+    answer = made.get(f"/decision/3?token={TOKEN}")
+    assert (answer.status, answer.headers["location"]) == (303, "/decision/3")
+    assert "set-cookie" not in answer.headers
+    assert made.app.token == kept
+
+
+def test_a_look_at_the_headers_does_not_use_the_token_up() -> None:
+    made = client(token=None)
+    assert made.ask("HEAD", f"/?token={TOKEN}").status == 401
+    assert made.get(f"/?token={TOKEN}").status == 303
+
+
+def test_from_another_page_it_is_a_page_of_ours_that_leads_on() -> None:
+    """A strict cookie is not sent where another page, such as the private file, leads."""
+    answer = client(token=None).get(f"/a?b=%22%3E&token={TOKEN}", [("sec-fetch-site", "cross-site")])
+    assert answer.status == 200
+    assert "samesite=strict" in answer.headers["set-cookie"].lower()
+    assert 'content="0;url=/a?b=%22%3E"' in answer.text
+    assert TOKEN not in answer.text
+
+
 def test_the_exchange_never_leads_to_another_machine() -> None:
     made = client(token=None)
     for path in ("//evil.example/x", "/\\evil.example", "///evil.example"):

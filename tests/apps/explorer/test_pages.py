@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import csv
 import io
 import json
 import subprocess
 import sys
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -21,9 +23,10 @@ pytest.importorskip("pyarrow", reason='pip install "fewest[runs]"')
 from explorer_runs import PAYLOADS, Subject, people, problems_of
 
 import fewest as fw
-from fewest.apps.explorer import Live, create_app
+from fewest.apps.explorer import Live, _app, create_app
 from fewest.apps.explorer._pages_of_run import static_files
 from fewest.errors import DataError, UsageError
+from fewest.reporting.views import PopulationView
 from fewest.runs import Run, explain_files
 
 PAGES = ("/", "/population", "/decision/2", "/references", "/compare", "/tree")
@@ -370,3 +373,33 @@ def test_the_manifest_cannot_name_another_kind_of_constraint(subject: Subject) -
     settings["constraints"] = [{"kind": "__import__", "name": "os"}]
     with pytest.raises(DataError, match="unknown kind"):
         Live.open(subject.decision, subject.run, settings, "model.skops")
+
+
+@pytest.mark.parametrize("whole", [True, False])
+def test_pages_are_made_while_a_long_download_is(
+    ask: Ask, subject: Subject, monkeypatch: pytest.MonkeyPatch, whole: bool
+) -> None:
+    """Three downloads; a page that is asked for meanwhile waits for none of their parts."""
+
+    def slow_parts(view: PopulationView, wanted: Any = None) -> Iterator[bytes]:
+        for _ in range(2):
+            time.sleep(0.5)
+            yield b"part\n"
+
+    monkeypatch.setattr(PopulationView, "csv_parts", slow_parts)
+    monkeypatch.setattr(PopulationView, "csv", lambda view, wanted=None: b"".join(slow_parts(view, wanted)))
+    monkeypatch.setattr(_app, "WHOLE", 10**6 if whole else 0)
+    browser = ask(subject.run)
+    browser.get("/population")
+
+    async def both() -> tuple[float, list[bytes]]:
+        began = time.monotonic()
+        downloads = [asyncio.create_task(browser.asked("GET", "/cases.csv")) for _ in range(3)]
+        await asyncio.sleep(0.1)
+        assert (await browser.asked("GET", "/population")).status == 200
+        seconds = time.monotonic() - began
+        return seconds, [(await download).body for download in downloads]
+
+    seconds, bodies = asyncio.run(both())
+    assert seconds < 1.2
+    assert bodies == [b"part\n" * 2] * 3

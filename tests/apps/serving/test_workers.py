@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
+import json
 import os
 import signal
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -13,10 +17,10 @@ from typing import Any
 
 import pytest
 from running_service import Service
-from serving_doubles import HANGS, HOGS, KILLED, NAN, PRINTS, RAISES, SLOW
+from serving_doubles import FAULTS, HANGS, HOGS, KILLED, NAN, PRINTS, RAISES, SLOW
 
 from fewest.apps.serving import ServiceSettings, serve
-from fewest.apps.serving.worker import address_space
+from fewest.apps.serving.refusals import RefusedError
 from fewest.errors import FewestError, UsageError
 
 Start = Callable[..., Service]
@@ -45,6 +49,7 @@ def still_answers(service: Service) -> bool:
     ("debt", "status", "why"),
     [
         (KILLED, 503, "it was ended by SIGKILL"),
+        (FAULTS, 503, "it was ended by SIGSEGV"),
         (HANGS, 504, "it took more than 1 seconds"),
         (HOGS, 503, "out of memory"),
         (RAISES, 500, "ValueError"),
@@ -86,15 +91,27 @@ def test_one_bad_request_does_not_spoil_those_that_came_with_it(moody: Service) 
     assert codes == expected
 
 
-def test_a_worker_killed_from_outside_is_replaced(moody: Service) -> None:
-    lost = moody.client.get("/metrics").text.count('fewest_workers_lost{model="a",why="ended"}')
-    assert lost == 1
-    (pid,) = _children(moody.process.pid)
-    os.kill(pid, signal.SIGKILL)
-    response = moody.ask("a", [case(90)])
-    assert response.status_code in (200, 503)
-    assert still_answers(moody)
-    assert _children(moody.process.pid) != [pid]
+def test_no_client_pays_for_a_worker_that_was_killed_while_idle(moody: Service) -> None:
+    """Neither the first after the kill, nor one that comes before anybody has noticed."""
+    before = moody.event("model ready")["workers"]
+    for pause in (0.0, 0.2):
+        (pid,) = _children(moody.process.pid)
+        os.kill(pid, signal.SIGKILL)
+        time.sleep(pause)
+        assert moody.ask("a", [case(90)]).status_code == 200
+        assert _children(moody.process.pid) != [pid]
+    assert 'fewest_workers_lost{model="a",why="ended"}' in moody.client.get("/metrics").text
+    assert moody.client.get("/healthz/ready").json()["models"]["a"]["workers"] == before
+
+
+def test_readiness_sees_that_an_idle_worker_has_gone(start: Start, tmp_path: Path) -> None:
+    path = tmp_path / "a.fewest"
+    path.touch()
+    service = start(str(path), loader="serving_doubles:fades", rate=0)
+    assert service.client.get("/healthz/ready").status_code == 200
+    os.kill(*_children(service.process.pid), signal.SIGKILL)
+    service.event("worker lost")
+    assert service.client.get("/healthz/ready").status_code == 503
 
 
 def test_workers_end_with_the_server_even_when_it_is_killed_in_the_middle(start: Start) -> None:
@@ -139,16 +156,28 @@ def test_a_model_that_cannot_be_loaded_again_leaves_the_service_up_but_not_ready
     assert (refused.status_code, refused.json()["error"]["what"]) == (503, "no worker was free in time")
 
 
-@pytest.mark.parametrize(("loader", "why"), [("never", "the file holds nothing"), ("crashes", "it ended with code 3")])
+@pytest.mark.parametrize(
+    ("loader", "why"),
+    [
+        ("never", "the file holds nothing"),
+        ("crashes", "it ended with code 3"),
+        ("faults", "it was ended by SIGSEGV"),
+        pytest.param(
+            "reaches", "it did nothing", marks=pytest.mark.skipif(sys.platform != "linux", reason="no limits")
+        ),
+    ],
+)
 def test_a_model_that_cannot_be_loaded_at_all_ends_the_command(
-    loader: str, why: str, monkeypatch: pytest.MonkeyPatch
+    loader: str, why: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     pytest.importorskip("fastapi")
     import serving_doubles
 
     monkeypatch.setenv("PYTHONPATH", str(Path(serving_doubles.__file__).parent), prepend=os.pathsep)
+    monkeypatch.setenv("TMPDIR", str(tmp_path))  # a worker may write there, and the file is elsewhere
+    path = tmp_path_factory.mktemp("models") / "a.fewest"
     with pytest.raises(FewestError, match=why) as caught:
-        serve([Path("a.fewest")], ServiceSettings(port=0, loader=f"serving_doubles:{loader}"))
+        serve([path], ServiceSettings(port=0, loader=f"serving_doubles:{loader}"))
     assert caught.value.exit_code == 4
 
 
@@ -164,8 +193,49 @@ def test_names_that_cannot_be_served_and_ports_in_use_are_refused(moody: Service
         serve([Path("a.fewest")], ServiceSettings(port=moody.port))
 
 
-def test_the_address_space_is_known_where_memory_is_limited() -> None:
-    """Negative control of the memory limit: without this figure none would be set."""
-    if not Path("/proc/self/statm").exists():
-        pytest.skip("this system does not say how much memory a process has")
-    assert (address_space() or 0) > 10_000_000
+@pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="this system does not say how much memory it takes")
+@pytest.mark.parametrize(("limit", "left"), [("pass", False), ("limits.limit_memory(1.0)", True)])
+def test_memory_is_limited_where_a_limit_is_set(limit: str, left: bool) -> None:
+    code = f"from fewest.apps import limits; {limit}; import resource as r; print(r.getrlimit(r.RLIMIT_AS)[0] > 0)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == str(left)
+
+
+class Moody:
+    """A log that fails once."""
+
+    def __init__(self) -> None:
+        self.events: list[str] = []
+
+    def __call__(self, event: str, **_: object) -> None:
+        self.events.append(event)
+        if self.events.count("worker lost") == 1 and event == "worker lost":
+            raise OSError("no space left on device")
+
+
+def test_a_pool_whose_keeping_fails_is_kept_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("fastapi")
+    import serving_doubles
+
+    from fewest.apps.serving.pool import WorkerPool
+
+    monkeypatch.setenv("PYTHONPATH", str(Path(serving_doubles.__file__).parent), prepend=os.pathsep)
+    log = Moody()
+
+    async def ask_twice() -> list[str]:
+        pool = WorkerPool("a", Path("a.fewest"), ServiceSettings(loader="serving_doubles:bad"), log)
+        await pool.start()
+        said = []
+        for debt in (KILLED, 90):
+            body = json.dumps({"instances": [case(debt)]}).encode()
+            try:
+                async with asyncio.timeout(60):
+                    reply, _ = await pool.ask("predict", body, "bank")
+                said.append(str(reply.head["status"]))
+            except RefusedError as refusal:
+                said.append(refusal.parts["why"])
+        await pool.close()
+        return said
+
+    assert asyncio.run(ask_twice()) == ["it could not be kept", "200"]
+    assert "worker not kept" in log.events

@@ -163,8 +163,9 @@ def serve(
     grace: Annotated[float, typer.Option(help="Further seconds until a worker is stopped.")] = 5.0,
     max_body: Annotated[int, typer.Option(min=1, help="Bytes of a request.")] = 1_000_000,
     max_instances: Annotated[int, typer.Option(min=1, help="Cases of a request.")] = 1_000,
-    queue: Annotated[int, typer.Option(min=1, help="Requests of a model that may wait.")] = 256,
+    queue: Annotated[int, typer.Option(min=1, help="Requests of a model that may wait, for each key.")] = 256,
     patience: Annotated[float, typer.Option(help="Seconds a request may wait, or take to arrive.")] = 15.0,
+    connections: Annotated[int, typer.Option(min=2, help="Connections at a time.")] = 1_000,
     rate: Annotated[float, typer.Option(min=0, help="Requests per second of a key; 0: no limit.")] = 100.0,
     burst: Annotated[float, typer.Option(help="Requests of a key at once, after a pause.")] = 200.0,
 ) -> int:
@@ -176,7 +177,7 @@ def serve(
     settings = ServiceSettings(
         host=host, port=port, keys=keys, workers=workers or max(1, cores // len(models)), memory=memory,
         time_limit=time_limit, grace=grace, max_body=max_body, max_instances=max_instances, queue=queue,
-        patience=patience, rate=rate, burst=burst,
+        patience=patience, connections=connections, rate=rate, burst=burst,
     )  # fmt: skip
     for path in models:
         if not path.is_file():

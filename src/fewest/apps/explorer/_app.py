@@ -5,7 +5,9 @@ Security is around it, in the guard.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+import asyncio
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -45,6 +47,7 @@ SORT_WORDS = {
     "density": "how usual",
 }  # fmt: skip
 CSV = "text/csv; charset=utf-8"
+DOWNLOADS = ThreadPoolExecutor(1, "download")
 WHOLE = 50_000  # answers of fewer cases are made at once: fifty that are made side by side would fill the memory
 QUESTIONS = {
     "Start": "What is this, and where do I begin?",
@@ -108,7 +111,7 @@ def _run_routes(explored: Explored) -> list[Route]:
         choice = Choice.read(request.query_params)
         headers = {"content-disposition": 'attachment; filename="cases.csv"'}
         if view.rows <= WHOLE:
-            return Response(view.csv(choice.wanted), 200, headers, CSV)
+            return Response(await _aside(view.csv, choice.wanted), 200, headers, CSV)
         return StreamingResponse(_one_by_one(view.csv_parts(choice.wanted)), 200, headers, CSV)
 
     async def compare(_: Request) -> Response:
@@ -134,9 +137,14 @@ def _run_routes(explored: Explored) -> list[Route]:
     ]
 
 
+async def _aside(work: Callable[..., bytes], *given: Any) -> bytes:
+    """The outcome of long work, done while pages are made; all downloads share one thread, so they wait in line."""
+    return await asyncio.get_running_loop().run_in_executor(DOWNLOADS, work, *given)
+
+
 async def _one_by_one(parts: Iterator[bytes]) -> AsyncIterator[bytes]:
     """Parts of an answer; each is made when the one before has gone out."""
-    for part in parts:
+    while part := await _aside(next, parts, b""):
         yield part
 
 

@@ -7,8 +7,9 @@ is, and only then does the request reach a page.
 from __future__ import annotations
 
 import secrets
-from collections.abc import Iterable, MutableMapping
+from collections.abc import Callable, Iterable, MutableMapping
 from dataclasses import dataclass, field
+from html import escape
 from http.cookies import CookieError, SimpleCookie
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qsl, urlencode
@@ -34,7 +35,8 @@ HEADERS = {
 }
 REFUSALS = {
     400: "This address is not one the explorer answers to. Open the address that `fewest explore` printed.",
-    401: "The key is missing or wrong. Open the whole address that `fewest explore` printed, with its token.",
+    401: "The key is missing, wrong or used. An address that `fewest explore` printed lets in one browser, once: open "
+    "the whole of the newest one, with its token.",
     403: "This came from another page. Changes are only taken from the explorer's own pages.",
     405: "The explorer only reads pages (GET) and takes forms (POST).",
 }
@@ -62,14 +64,16 @@ def known_hosts(port: int, extra: Iterable[str] = ()) -> frozenset[str]:
 class Guard:
     """Lets through whoever calls this machine by its name and has the key; refuses the rest in plain words.
 
-    ``hosts`` are as `known_hosts` makes them, ``token`` is the key in the printed address. It is exchanged for a cookie
-    that holds ``session``; the cookie's name holds the port, since cookies do not know ports apart.
+    ``hosts`` are as `known_hosts` makes them, ``token`` is the key in the printed address. It is exchanged once for a
+    cookie that holds ``session``, and ``renew`` makes the next one: addresses stay in histories and process lists. The
+    cookie's name holds the port, since cookies do not know ports apart.
     """
 
     app: ASGIApp
     hosts: frozenset[str]
     token: str
     cookie: str = "fewest"
+    renew: Callable[[], str] = new_token
     session: str = field(default_factory=new_token, repr=False)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -83,10 +87,14 @@ class Guard:
         status = self._refusal(scope)
         if status:
             await _say(guarded, status)
-        elif scope["method"] in READS and self._has_token(scope):
-            await self._let_in(scope, guarded)
         elif not self._has_cookie(scope):
-            await _say(guarded, 401)
+            if scope["method"] == "GET" and self._has_token(scope):
+                self.token = self.renew()
+                await _move(scope, guarded, f"{self.cookie}={self.session}; Path=/; HttpOnly; SameSite=Strict")
+            else:
+                await _say(guarded, 401)
+        elif scope["method"] == "GET" and "token" in dict(_query(scope)):
+            await _move(scope, guarded)
         else:
             await self.app(scope, receive, guarded)
 
@@ -113,14 +121,20 @@ class Guard:
         kept = jar.get(self.cookie)
         return kept is not None and secrets.compare_digest(kept.value.encode(), self.session.encode())
 
-    async def _let_in(self, scope: Scope, send: Send) -> None:
-        """Exchange the key for a cookie, and drop it from the address."""
-        rest = urlencode([(name, value) for name, value in _query(scope) if name != "token"])
-        # One slash only: two would be read as the name of another machine.
-        place = "/" + scope.get("raw_path", b"/").decode("latin-1").lstrip("/\\")
-        cookie = f"{self.cookie}={self.session}; Path=/; HttpOnly; SameSite=Strict"
-        moved = {"location": place + (f"?{rest}" if rest else ""), "set-cookie": cookie}
-        await _answer(send, 303, b"", moved)
+
+async def _move(scope: Scope, send: Send, cookie: str = "") -> None:
+    """Lead to the address that was asked for, on this machine and without the key."""
+    rest = urlencode([(name, value) for name, value in _query(scope) if name != "token"])
+    # One slash only: two would be read as the name of another machine.
+    place = "/" + str(scope.get("raw_path", b"/"), "latin-1").lstrip("/\\")
+    place += f"?{rest}" if rest else ""
+    kept = {"set-cookie": cookie} if cookie else {}
+    if _only(scope, "sec-fetch-site") in (None, "none", "same-origin"):
+        await _answer(send, 303, b"", {"location": place, **kept})
+        return
+    # Another page led here, perhaps our own file: a strict cookie is sent only where this page leads on.
+    page = f'<!doctype html><title>fewest</title><meta http-equiv="refresh" content="0;url={escape(place)}">\n'
+    await _answer(send, 200, page.encode(), {"content-type": "text/html; charset=utf-8", **kept})
 
 
 def _only(scope: Scope, name: str) -> str | None:

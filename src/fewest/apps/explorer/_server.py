@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from fewest.apps.explorer._guard import Guard, known_hosts, new_token
+from fewest.apps.opener import opener
 from fewest.errors import MissingExtraError, UsageError
 
 HOST, PORT = "127.0.0.1", 8765
@@ -63,8 +64,11 @@ def listen(binding: Binding) -> socket.socket:
     )
 
 
-def serve(app: Any, binding: Binding, ready: Callable[[str], None], token: str | None = None) -> None:
-    """Serve an application behind a `Guard` until it is stopped; ``ready`` gets the address once it can be opened."""
+def serve(app: Any, binding: Binding, ready: Callable[[str], None]) -> None:
+    """Serve an application behind a `Guard` until it is stopped.
+
+    ``ready`` gets the address once it can be opened, and the next one each time a browser has used the last.
+    """
     try:
         import uvicorn
     except ImportError as error:
@@ -76,17 +80,22 @@ def serve(app: Any, binding: Binding, ready: Callable[[str], None], token: str |
         pyarrow.set_memory_pool(pyarrow.system_memory_pool())
     made = listen(binding)
     port = int(made.getsockname()[1])
-    key = token or new_token()
+    name = binding.names[0] if binding.names else _shown(binding.host)
+    place = f"http://{name}{'' if ':' in name.rpartition(']')[2] else f':{port}'}/?token="
+
+    def renew() -> str:
+        token = new_token()
+        ready(place + token)
+        return token
+
     own = [f"{_shown(binding.host)}:{port}"] if is_loopback(binding.host) else []
-    guard = Guard(app, known_hosts(port, [*own, *binding.names]), key, cookie=f"fewest-{port}")
+    made.listen(128)
+    guard = Guard(app, known_hosts(port, [*own, *binding.names]), renew(), cookie=f"fewest-{port}", renew=renew)
     # No access log: it would hold the key and the cases that were looked at.
     config = uvicorn.Config(
         guard, log_level="warning", access_log=False, server_header=False, date_header=False, lifespan="off",
         ws="none", timeout_graceful_shutdown=2, h11_max_incomplete_event_size=64_000,
     )  # fmt: skip
-    name = binding.names[0] if binding.names else _shown(binding.host)
-    made.listen(128)
-    ready(f"http://{name}{'' if ':' in name.rpartition(']')[2] else f':{port}'}/?token={key}")
     try:
         uvicorn.Server(config).run(sockets=[made])
     finally:
@@ -94,15 +103,20 @@ def serve(app: Any, binding: Binding, ready: Callable[[str], None], token: str |
 
 
 def announcer(open_browser: bool = False) -> Callable[[str], None]:
-    """What prints the address once it can be opened, and opens it where that is asked for."""
+    """What prints the address once it can be opened, opens it where that is asked for, and prints the next ones."""
+    opens = opener() if open_browser else None
+    announced: list[str] = []
 
     def announce(address: str) -> None:
-        print(f"Open {address}", flush=True)
-        print("Whoever has this address can look at the run. Stop with Ctrl-C.", file=sys.stderr, flush=True)
-        if open_browser:
-            import webbrowser
-
-            webbrowser.open(address)
+        announced.append(address)
+        with suppress(OSError):  # where nobody reads it, nobody else is let in
+            if len(announced) > 1:
+                print(f"A browser was let in. For another one: {address}", flush=True)
+            else:
+                print(f"Open {address}", flush=True)
+                print("The first to open it can look at the run. Stop with Ctrl-C.", file=sys.stderr, flush=True)
+        if opens is not None:
+            opens(address)
 
     return announce
 

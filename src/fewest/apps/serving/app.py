@@ -11,7 +11,7 @@ from fastapi.responses import JSONResponse, Response
 from starlette.exceptions import HTTPException
 
 from fewest.apps.serving import documents
-from fewest.apps.serving.door import App, Buckets, Door, Keys, Metrics
+from fewest.apps.serving.door import App, Buckets, Crowd, Door, Keys, Metrics
 from fewest.apps.serving.pool import EventLog, WorkerPool
 from fewest.apps.serving.refusals import RefusedError, check_headers, read_body
 from fewest.apps.serving.settings import ServiceSettings
@@ -51,7 +51,9 @@ def create_app(pools: Mapping[str, WorkerPool], settings: ServiceSettings, keys:
         _add_model(app, pool, settings, metrics, errors)
     if keys is not None:
         _declare_keys(app)
-    return Door(app, keys, Buckets(settings.rate, settings.burst), metrics, log)
+    several = keys is not None and len(keys.sums) > 1
+    crowd = Crowd(max(1, settings.connections // 2) if several else settings.connections)
+    return Door(app, keys, Buckets(settings.rate, settings.burst), crowd, metrics, log)
 
 
 async def _answer_error(request: Request, error: Exception) -> Response:
@@ -74,23 +76,25 @@ def _errors(*codes: int) -> Responses:
 def _add_service(app: FastAPI, pools: Mapping[str, WorkerPool], metrics: Metrics, errors: Responses) -> None:
     """The routes that are not about one model."""
 
-    def health(status: str) -> dict[str, Any]:
+    def health(request: Request, status: str, code: int = 200) -> Response:
+        """Names and load are for those who may ask the models."""
         states = {
             name: {"ready": pool.ready > 0, "workers": pool.ready, "busy": pool.busy, "requests": pool.inside}
             for name, pool in pools.items()
         }
-        return {"status": status, "models": states}
+        known = "key" in request.state.notes
+        return JSONResponse({"status": status, **({"models": states} if known else {})}, code)
 
     @app.get("/healthz", response_model=documents.Health)
-    async def alive() -> Response:
+    async def alive(request: Request) -> Response:
         """Whether the service is up; where its workers stand."""
-        return JSONResponse(health("alive"))
+        return health(request, "alive")
 
     @app.get("/healthz/ready", response_model=documents.Health, responses={503: {"model": documents.Health}})
-    async def ready() -> Response:
+    async def ready(request: Request) -> Response:
         """Whether every model has a worker."""
         is_ready = all(pool.ready for pool in pools.values())
-        return JSONResponse(health("ready" if is_ready else "not ready"), 200 if is_ready else 503)
+        return health(request, *(("ready", 200) if is_ready else ("not ready", 503)))
 
     @app.get("/v1/models", response_model=documents.Models, responses=errors)
     async def models() -> Response:
@@ -129,9 +133,8 @@ def _handler(pool: WorkerPool, verb: str, settings: ServiceSettings, metrics: Me
         notes = request.state.notes
         notes.update(model=pool.name, verb=verb)
         check_headers(request.headers, settings.max_body)
-        with pool.place():
-            body = await read_body(request.stream(), settings.max_body, settings.patience)
-            reply, waited = await pool.ask(verb, body)
+        body = await read_body(request.stream(), settings.max_body, settings.patience)
+        reply, waited = await pool.ask(verb, body, notes["key"])
         head = dict(reply.head)
         status = int(head.pop("status", 500))
         worked = float(head.pop("seconds", 0.0))

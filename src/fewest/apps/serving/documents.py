@@ -134,7 +134,7 @@ class WorkerState(Document):
 
 
 class Health(Document):
-    """Whether the service is up."""
+    """Whether the service is up; its models, for whoever has a key."""
 
     status: str
-    models: dict[str, WorkerState]
+    models: dict[str, WorkerState] = {}

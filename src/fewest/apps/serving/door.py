@@ -11,13 +11,15 @@ import hmac
 import re
 import time
 import uuid
+from collections import Counter
 from collections.abc import Awaitable, Callable, Iterator, Mapping, MutableMapping
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from prometheus_client import CollectorRegistry, Counter, Histogram, Metric, generate_latest
+from prometheus_client import CollectorRegistry, Histogram, Metric, generate_latest
+from prometheus_client import Counter as Count
 from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.registry import Collector
 from starlette.responses import Response
@@ -106,6 +108,28 @@ class Buckets:
         return 0.0
 
 
+class Crowd:
+    """Requests in hand, from their head to their answer: each key may have up to ``most``, so others find room."""
+
+    def __init__(self, most: int) -> None:
+        self.most = most
+        self._inside: Counter[str] = Counter()
+
+    @contextmanager
+    def joined(self, name: str) -> Iterator[None]:
+        """Be one of them; 429 where there are enough."""
+        if self._inside[name] >= self.most:
+            raise RefusedError(
+                429, "too many requests at once", "key", f"this key has {self.most} under way",
+                "wait for their answers, then ask again", retry_after=1,
+            )  # fmt: skip
+        self._inside[name] += 1
+        try:
+            yield
+        finally:
+            self._inside[name] -= 1
+
+
 class Metrics(Collector):
     """Counts and times for Prometheus in a registry of their own; those of the workers are read when asked for."""
 
@@ -113,8 +137,8 @@ class Metrics(Collector):
         self.pools = pools
         self.registry = CollectorRegistry()
         make: dict[str, Any] = {"registry": self.registry}
-        self.requests = Counter("fewest_requests", "Requests.", ("method", "path", "status"), **make)
-        self.answers = Counter("fewest_answers", "Cases answered.", ("model", "status"), **make)
+        self.requests = Count("fewest_requests", "Requests.", ("method", "path", "status"), **make)
+        self.answers = Count("fewest_answers", "Cases answered.", ("model", "status"), **make)
         make["buckets"] = BOUNDS
         self.request_seconds = Histogram("fewest_request_seconds", "Time of a request.", ("path",), **make)
         self.wait_seconds = Histogram("fewest_wait_seconds", "Time a request waited for a worker.", ("model",), **make)
@@ -177,6 +201,7 @@ class Door:
     app: App
     keys: Keys | None
     buckets: Buckets
+    crowd: Crowd
     metrics: Metrics
     log: EventLog
 
@@ -206,8 +231,8 @@ class Door:
             await send(message)
 
         try:
-            self._let_in(scope["path"], headers, notes)
-            await self.app(scope, body, send_marked)
+            with self._let_in(scope, headers, notes):
+                await self.app(scope, body, send_marked)
         except RefusedError as refusal:
             refused, headers, text = refusal.response(request_id)
             await Response(text, refused, headers)(scope, body, send_marked)
@@ -217,19 +242,32 @@ class Door:
         finally:
             self._note(scope, status or 499, time.monotonic() - began, notes)
 
-    def _let_in(self, path: str, headers: dict[str, str], notes: dict[str, Any]) -> None:
+    @contextmanager
+    def _let_in(self, scope: Scope, headers: dict[str, str], notes: dict[str, Any]) -> Iterator[None]:
         """Ask for the key and count the request, except for a look at the health."""
-        if path == OPEN or path.startswith(f"{OPEN}/"):
+        if "content-length" in headers and "transfer-encoding" in headers:
+            raise RefusedError(
+                400, "the body has two lengths", "headers", "Content-Length and Transfer-Encoding contradict",
+                "send one of them", headers={"Connection": "close"},
+            )  # fmt: skip
+        sent = [key for key, _ in scope["headers"]].count(b"authorization")
+        if is_open(scope["path"]):
+            with suppress(RefusedError):
+                notes["key"] = self._who(headers, sent)
+            yield
             return
-        notes["key"] = self._who(headers)
+        notes["key"] = self._who(headers, sent)
         wait = self.buckets.take(notes["key"])
         if wait > 0:
             raise RefusedError(
                 429, "too many requests", "key", f"this key may send {self.buckets.rate:g} a second",
                 "wait, then ask again", retry_after=wait,
             )  # fmt: skip
+        with self.crowd.joined(notes["key"]):
+            yield
 
-    def _who(self, headers: dict[str, str]) -> str:
+    def _who(self, headers: dict[str, str], sent: int) -> str:
+        """Name of the one who asks, from the key that was sent once."""
         if self.keys is None:
             # A web page could reach this machine by a name of its own that leads here.
             host = headers.get("host", "")
@@ -241,10 +279,10 @@ class Door:
                 "use http://127.0.0.1, or start the service with --keys",
             )  # fmt: skip
         scheme, _, key = headers.get("authorization", "").partition(" ")
-        holder = self.keys.who(key.strip()) if scheme.lower() == "bearer" else None
+        holder = self.keys.who(key.strip()) if scheme.lower() == "bearer" and sent == 1 else None
         if holder is None:
             raise RefusedError(
-                401, "there is no valid key", "header Authorization", "every request but /healthz needs one",
+                401, "there is no valid key", "header Authorization", "every request but /healthz needs one, once",
                 "send Authorization: Bearer KEY", headers={"WWW-Authenticate": "Bearer"},
             )  # fmt: skip
         return holder
@@ -255,4 +293,13 @@ class Door:
         method = scope["method"] if scope["method"] in ("GET", "POST") else "other"
         self.metrics.requests.labels(method, path, status).inc()
         self.metrics.request_seconds.labels(path).observe(seconds)
-        self.log("request", **notes, method=method, path=path, status=status, seconds=round(seconds, 6))
+        # What nobody was let in for, and health, can be asked without end; the rest has the rate of its key.
+        rationed = "key" not in notes or status == 429 or is_open(scope["path"])
+        self.log(
+            "request", rationed=rationed, **notes, method=method, path=path, status=status, seconds=round(seconds, 6)
+        )
+
+
+def is_open(path: str) -> bool:
+    """Whether a path needs no key."""
+    return path == OPEN or path.startswith(f"{OPEN}/")

@@ -12,35 +12,40 @@ import json
 import os
 import signal
 import sys
-import time
 from asyncio.subprocess import DEVNULL, PIPE, Process
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from collections import Counter
+from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from fewest.apps.serving import wire
+from fewest.apps.serving.lines import Job, Lines
 from fewest.apps.serving.refusals import RefusedError
 from fewest.apps.serving.settings import ServiceSettings
 from fewest.errors import ModelError
 
 SENT = ("loader", "memory", "start_limit", "max_instances", "max_alternatives", "time_limit", "hard_limit")
-TOGETHER = 64
-TOGETHER_BYTES = 200_000
 FIRST_PAUSE, LONGEST_PAUSE = 0.1, 30.0
 EventLog = Callable[..., None]  # takes the name of an event and its fields
 ADVICE = "send fewer instances; if it comes again, ask the operator"
+# What comes of a pipe whose other end has gone, or does not say what it should.
+GARBLED = (asyncio.IncompleteReadError, ConnectionError, ValueError, TypeError, KeyError, AttributeError)
 ONE_CORE = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS"), "1")
 
 
 class WorkerLostError(Exception):
-    """A worker did not answer: it ended, or it took too long (``hung``) and was stopped."""
+    """A worker did not answer: it ended, or it took too long (``hung``) and was stopped.
 
-    def __init__(self, why: str, hung: bool = False) -> None:
+    ``unread``: it had gone before it read the requests, so they are not to blame.
+    """
+
+    def __init__(self, why: str, *, hung: bool = False, unread: bool = False) -> None:
         super().__init__(why)
         self.hung = hung
+        self.unread = unread
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,6 +54,7 @@ class Worker:
 
     process: Process
     model: dict[str, Any]
+    ended: asyncio.Task[int]
 
     @classmethod
     async def start(cls, path: Path, settings: ServiceSettings) -> Worker:
@@ -65,37 +71,43 @@ class Worker:
                 process.stdin.write(wire.json_frame(sent))
                 await process.stdin.drain()
                 said = json.loads(await wire.receive(process.stdout))
+                refusal = None if said["ready"] else ModelError(f"{path.name}: {said['message']}", do=said["do"])
+                model = dict(said.get("model", {}))
         except BaseException as error:
-            gone = isinstance(error, asyncio.IncompleteReadError | ConnectionError)
+            gone = isinstance(error, GARBLED)
             await _end(process, patience=2.0 if gone else 0.0)
             if isinstance(error, TimeoutError):
                 what = f"{path.name} was not loaded within {settings.start_limit:g} seconds"
                 raise ModelError(what, do="look at the model: can it be loaded at all?") from None
             if gone:
                 what = f"the process that loads {path.name} ended: {_how_it_ended(process)}"
-                raise ModelError(what, do="raise --memory, or save the explainer again") from None
+                short = process.returncode in (wire.OUT_OF_MEMORY, -signal.SIGKILL)
+                do = "raise --memory" if short else "save the explainer again; do not use a file you do not trust"
+                raise ModelError(what, do=do) from None
             raise
-        if not said["ready"]:
+        if refusal is not None:
             await _end(process)
-            raise ModelError(f"{path.name}: {said['message']}", do=said["do"])
-        return cls(process, said["model"])
+            raise refusal
+        return cls(process, model, asyncio.create_task(process.wait()))
 
     async def ask(self, verbs: list[str], bodies: list[bytes], seconds: float) -> list[wire.Reply]:
         """Answers to requests, or `WorkerLostError`; a worker that was lost or left in the middle is of no more use."""
         assert self.process.stdin is not None
         assert self.process.stdout is not None
+        unread = True
         try:
             async with asyncio.timeout(seconds):
                 self.process.stdin.write(wire.json_frame({"verbs": verbs}))
                 self.process.stdin.writelines([wire.frame(body) for body in bodies])
                 await self.process.stdin.drain()
                 receive = partial(wire.receive, self.process.stdout)
+                unread = not await receive()
                 return [wire.Reply(dict(json.loads(await receive())), await receive()) for _ in bodies]
         except TimeoutError:
-            raise WorkerLostError(f"it took more than {seconds:g} seconds", hung=True) from None
-        except (asyncio.IncompleteReadError, ConnectionError, ValueError, TypeError):
+            raise WorkerLostError(f"it took more than {seconds:g} seconds", hung=True, unread=unread) from None
+        except GARBLED:
             await _end(self.process, patience=2.0)
-            raise WorkerLostError(_how_it_ended(self.process)) from None
+            raise WorkerLostError(_how_it_ended(self.process), unread=unread) from None
 
 
 async def _end(process: Process, patience: float = 0.0) -> None:
@@ -120,27 +132,6 @@ def _how_it_ended(process: Process) -> str:
 
 
 @dataclass(eq=False)
-class Job:
-    """A request that waits."""
-
-    verb: str
-    body: bytes
-    reply: asyncio.Future[wire.Reply]
-    since: float = field(default_factory=time.monotonic)
-    waited: float = 0.0
-
-    def refuse(self, refusal: RefusedError) -> None:
-        """End it without an answer, unless it has ended already."""
-        if not self.reply.done():
-            self.reply.set_exception(refusal)
-
-    def end(self, reply: wire.Reply) -> None:
-        """End it with an answer."""
-        if not self.reply.done():
-            self.reply.set_result(reply)
-
-
-@dataclass(eq=False)
 class WorkerPool:
     """The workers of one model, which is in a file."""
 
@@ -151,16 +142,23 @@ class WorkerPool:
     model: dict[str, Any] = field(default_factory=dict)
     request_schema: dict[str, Any] = field(default_factory=dict)
     lost: dict[str, int] = field(default_factory=lambda: {"ended": 0, "hung": 0})
-    inside: int = 0
     busy: int = 0
-    _waiting: asyncio.Queue[Job] = field(default_factory=asyncio.Queue)
+    _places: Counter[str] = field(default_factory=Counter)
     _workers: dict[int, Worker] = field(default_factory=dict)
     _tasks: list[asyncio.Task[None]] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self._lines = Lines(self.settings.patience)
 
     @property
     def ready(self) -> int:
         """Workers that hold the model now."""
-        return len(self._workers)
+        return sum(not worker.ended.done() for worker in self._workers.values())
+
+    @property
+    def inside(self) -> int:
+        """Requests that wait or are answered."""
+        return self._places.total()
 
     async def start(self) -> None:
         """Start all workers; `ModelError` if the model cannot be loaded."""
@@ -170,7 +168,7 @@ class WorkerPool:
             self._workers.update(zip(slots, workers, strict=True))
         self.model = dict(self._workers[0].model)
         self.request_schema = self.model.pop("request")
-        self._tasks = [asyncio.create_task(self._keep(slot)) for slot in self._workers]
+        self._tasks = [asyncio.create_task(self._supervise(slot)) for slot in self._workers]
         self.log("model ready", model=self.name, workers=self.ready, notes=self.model.get("notes", []))
 
     async def close(self) -> None:
@@ -182,103 +180,96 @@ class WorkerPool:
             await _end(worker.process)
         self._workers.clear()
 
-    @contextmanager
-    def place(self) -> Iterator[None]:
-        """A place among the requests of this model, taken before the body is read: memory stays bounded."""
-        if self.inside >= self.settings.queue + self.settings.workers:
+    async def ask(self, verb: str, body: bytes, key: str) -> tuple[wire.Reply, float]:
+        """The answer to a request, and the seconds it waited for a worker; each key has places of its own."""
+        if self._places[key] >= self.settings.queue + self.settings.workers:
             raise RefusedError(
-                503, "the service is busy", "model", f"{self.settings.queue} requests wait already", "ask again later",
-                retry_after=1,
+                503, "the service is busy", "model", f"{self.settings.queue} requests of this key wait already",
+                "ask again later", retry_after=1,
             )  # fmt: skip
-        self.inside += 1
+        job = Job(key, verb, body, asyncio.get_running_loop().create_future())
+        self._places[key] += 1
         try:
-            yield
-        finally:
-            self.inside -= 1
-
-    async def ask(self, verb: str, body: bytes) -> tuple[wire.Reply, float]:
-        """The answer to a request, and the seconds it waited for a worker."""
-        loop = asyncio.get_running_loop()
-        job = Job(verb, body, loop.create_future())
-        timer = loop.call_later(self.settings.patience, self._lose_patience, job)
-        self._waiting.put_nowait(job)
-        try:
+            self._lines.add(job)
             return await job.reply, job.waited
         finally:
-            timer.cancel()
+            self._places[key] -= 1
+            self._lines.leave(job)
             job.reply.cancel()  # where the client's side was cancelled: nobody waits for it any more
 
-    def _lose_patience(self, job: Job) -> None:
-        if job.waited == 0:
-            job.refuse(
-                RefusedError(
-                    503, "no worker was free in time", "model", f"the limit is {self.settings.patience:g} seconds",
-                    "ask again later", retry_after=2,
-                )
-            )  # fmt: skip
-
-    async def _keep(self, slot: int) -> None:
-        """A worker's life, and that of those that follow it."""
-        again: list[Job] = []
+    async def _supervise(self, slot: int) -> None:
+        """Keep a worker, whatever happens to its keeping."""
         while True:
-            worker = self._workers.get(slot) or await self._replace(slot, again)
-            jobs = [again.pop()] if again else await self._next()
+            jobs: list[Job] = []
+            try:
+                await self._keep(slot, jobs)
+            except Exception as error:
+                self.log("worker not kept", model=self.name, why=type(error).__name__)
+                worker = self._workers.pop(slot, None)
+                if worker is not None:
+                    await _end(worker.process)
+                for job in jobs:
+                    job.refuse(_ended("it could not be kept"))
+                await asyncio.sleep(FIRST_PAUSE)
+
+    async def _keep(self, slot: int, jobs: list[Job]) -> None:
+        """A worker's life, and that of those that follow it; ``jobs`` holds what it has in hand."""
+        while True:
+            worker = self._workers.get(slot) or await self._replace(slot)
+            jobs[:] = await self._lines.take(unless=worker.ended)
             self.busy += 1
             try:
-                again += await self._work(worker, jobs)
+                if jobs:
+                    await self._work(worker, jobs)
+                elif worker.ended.done():
+                    raise WorkerLostError(_how_it_ended(worker.process), unread=True)
             except WorkerLostError as lost:
                 del self._workers[slot]
-                again += self._explain_loss(lost, jobs)
+                self._explain_loss(lost, jobs)
                 await _end(worker.process)
             finally:
                 self.busy -= 1
 
-    async def _next(self) -> list[Job]:
-        """The requests to ask together: those that wait now, up to a size."""
-        jobs: list[Job] = []
-        size = 0
-        while not jobs or (len(jobs) < TOGETHER and size < TOGETHER_BYTES and not self._waiting.empty()):
-            job = await self._waiting.get()
-            if not job.reply.done():
-                job.waited = max(1e-6, time.monotonic() - job.since)
-                jobs.append(job)
-                size += len(job.body)
-        return jobs
-
-    async def _work(self, worker: Worker, jobs: list[Job]) -> list[Job]:
-        """Ask a worker; those that should be asked again, alone."""
+    async def _work(self, worker: Worker, jobs: list[Job]) -> None:
+        """Ask a worker; where one request spoiled the answer of others, each is asked again, alone."""
         verbs, bodies = [job.verb for job in jobs], [job.body for job in jobs]
         replies = await worker.ask(verbs, bodies, self.settings.hard_limit)
-        again = []
+        spoiled = []
         for job, reply in zip(jobs, replies, strict=True):
             if reply.head.get("again"):
-                again.append(job)
+                spoiled.append(job)
             else:
                 job.end(reply)
-        return again
+        self._ask_again(spoiled)
 
-    def _explain_loss(self, lost: WorkerLostError, jobs: list[Job]) -> list[Job]:
+    def _ask_again(self, jobs: list[Job], *, alone: bool = True) -> None:
+        for job in reversed(jobs):
+            if not job.reply.done():
+                job.alone |= alone
+                job.spared |= not alone
+                self._lines.add(job, first=True)
+
+    def _explain_loss(self, lost: WorkerLostError, jobs: list[Job]) -> None:
         """Refuse the request that did it; of several nobody knows which, so each is asked again."""
         self.lost["hung" if lost.hung else "ended"] += 1
         self.log("worker lost", model=self.name, why=str(lost), requests=len(jobs))
-        if len(jobs) > 1:
-            return jobs
-        if lost.hung:
+        if lost.unread and not any(job.spared for job in jobs):
+            self._ask_again(jobs, alone=False)
+        elif len(jobs) > 1:
+            self._ask_again(jobs)
+        elif lost.hung:
             jobs[0].refuse(RefusedError(504, "the model did not answer in time", "model", str(lost), ADVICE))
         else:
             jobs[0].refuse(_ended(str(lost)))
-        return []
 
-    async def _replace(self, slot: int, jobs: list[Job]) -> Worker:
-        """Start a worker in place of a lost one, however often it takes; jobs do not wait for the second try."""
+    async def _replace(self, slot: int) -> Worker:
+        """Start a worker in place of a lost one, however often it takes."""
         pause = FIRST_PAUSE
         while True:
             try:
                 worker = await Worker.start(self.path, self.settings)
             except (ModelError, OSError) as error:
                 self.log("worker not started", model=self.name, why=str(error).splitlines()[0], pause=pause)
-                while jobs:
-                    jobs.pop().refuse(_ended("it could not be started again"))
                 await asyncio.sleep(pause)
                 pause = min(LONGEST_PAUSE, pause * 2)
                 continue

@@ -3,54 +3,24 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import logging
 import re
 import signal
 import socket
-import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
-from datetime import UTC, datetime
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import TYPE_CHECKING, Any
 
+from fewest.apps.serving.log import Forward, Log
 from fewest.apps.serving.settings import ServiceSettings
 from fewest.errors import MissingExtraError, UsageError
 
 if TYPE_CHECKING:
     from fewest.apps.serving.door import Keys
 
-BACKLOG = 2048
+BACKLOG = 128  # connections taken at once: each is a file before anybody has looked at it
 NAME = re.compile(r"[A-Za-z0-9._-]{1,64}")
-
-
-@dataclass(frozen=True)
-class Log:
-    """Writes events, one JSON object per line: names, counts, times and hashes, never values.
-
-    Default: to stderr, as it is when the event is written.
-    """
-
-    stream: TextIO | None = None
-
-    def __call__(self, event: str, **fields: Any) -> None:
-        """Write one event."""
-        now = datetime.now(UTC).isoformat(timespec="milliseconds")
-        line = json.dumps({"time": now, "event": event, **fields}, default=str)
-        print(line, file=self.stream or sys.stderr, flush=True)
-
-
-class Forward(logging.Handler):
-    """Passes what the HTTP library has to say to a log."""
-
-    def __init__(self, log: Log) -> None:
-        super().__init__(logging.WARNING)
-        self.log = log
-
-    def emit(self, record: logging.LogRecord) -> None:
-        """Write a record's text; no trace, which could hold values."""
-        self.log("server", level=record.levelname.lower(), text=record.getMessage())
 
 
 def serve(models: Sequence[Path], settings: ServiceSettings, log: Log | None = None) -> int:
@@ -125,15 +95,18 @@ async def _run(
     import uvicorn
 
     from fewest.apps.serving.app import create_app
+    from fewest.apps.serving.connections import IDLE, Connections, fitting
     from fewest.apps.serving.pool import WorkerPool
 
+    settings = replace(settings, connections=fitting(settings.connections))
     pools = {name: WorkerPool(name, path, settings, log) for name, path in named.items()}
     try:
         await asyncio.gather(*(pool.start() for pool in pools.values()))
+        made: Any = Connections(settings, log).make  # called as the class of a connection would be
         config = uvicorn.Config(
-            create_app(pools, settings, keys, log), http="h11", ws="none", lifespan="on", log_config=None,
-            access_log=False, proxy_headers=False, server_header=False,
-            timeout_graceful_shutdown=int(settings.patience + settings.hard_limit) + 1,
+            create_app(pools, settings, keys, log), http=made, ws="none", lifespan="on", log_config=None,
+            access_log=False, proxy_headers=False, server_header=False, backlog=BACKLOG,
+            timeout_keep_alive=IDLE, timeout_graceful_shutdown=int(settings.longest) + 1,
         )  # fmt: skip
         for name in ("uvicorn.error", "asyncio"):
             logging.getLogger(name).addHandler(Forward(log))

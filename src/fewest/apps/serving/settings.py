@@ -33,9 +33,13 @@ class ServiceSettings:
     max_instances, max_alternatives : int
         Cases of a request, and sets listed per case.
     queue : int
-        Requests of a model that may wait.
+        Requests of a model that may wait, for each key.
     patience : float
-        Seconds that a request may wait for a worker, or take to arrive.
+        Seconds that a request may wait for a worker in all, or take to arrive, or its answer to be taken.
+    connections : int
+        Connections at a time; one key has at most half of them, where there are several.
+    head_limit : float
+        Seconds in which the head of the first request must be there.
     rate, burst : float
         Requests per second of each key, and how many at once; rate 0 sets no limit.
     start_limit : float
@@ -59,6 +63,8 @@ class ServiceSettings:
     max_alternatives: int = 20
     queue: int = 256
     patience: float = 15.0
+    connections: int = 1_000
+    head_limit: float = 5.0
     rate: float = 100.0
     burst: float = 200.0
     start_limit: float = 300.0
@@ -81,3 +87,8 @@ class ServiceSettings:
     def hard_limit(self) -> float:
         """Seconds after which a worker that has not answered is stopped."""
         return self.time_limit + self.grace
+
+    @property
+    def longest(self) -> float:
+        """Seconds after which every request has an answer: it arrives, waits, and is asked with others, then alone."""
+        return 2 * self.patience + 2 * self.hard_limit
