@@ -1,5 +1,6 @@
 """What cases are compared with: the prototypical accepted cases an explanation leads to."""
 
+from fewest.references._anyone import Anyone, anyone
 from fewest.references._leaves import Leaves, leaves
 from fewest.references.audit import Audit
 from fewest.references.base import References
@@ -11,11 +12,13 @@ from fewest.references.signatures import Signature
 from fewest.references.single import single
 
 __all__ = [
+    "Anyone",
     "Audit",
     "Difference",
     "Leaves",
     "References",
     "Signature",
+    "anyone",
     "build",
     "clusters",
     "differences",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import Any, Literal, Protocol
+from typing import Any, ClassVar, Literal, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -90,6 +90,13 @@ class References:
     spread: Spread = field(default_factory=Spread, repr=False)
     flexible_of: tuple[int, ...] = ()
     signatures: tuple[Signature | None, ...] = ()
+
+    not_kept: ClassVar[str] = ""  # Why these references cannot go into run folders and saved explainers, if they cannot
+
+    def check_kept(self) -> None:
+        """Refuse references that a run folder or a saved explainer would not hold whole."""
+        if self.not_kept:
+            raise UsageError(self.not_kept, do="keep the answers: explain(X).to_json(path) or .to_frame()")
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "assignment", check_assignment(self.assignment))

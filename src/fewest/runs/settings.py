@@ -83,6 +83,7 @@ def _class_name(model: Any) -> str:
 
 def files_beside(explainer: Explainer, head: pd.DataFrame) -> dict[str, bytes]:
     """The references, and the tree where a single one decides: name -> content."""
+    explainer.references.check_kept()
     files = {REFERENCES: references_file(explainer.references)}
     tree = _tree(explainer, head)
     if tree is not None:
