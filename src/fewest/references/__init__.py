@@ -2,6 +2,7 @@
 
 from fewest.references._anyone import Anyone, anyone
 from fewest.references._leaves import Leaves, leaves
+from fewest.references._whole_rows import Paired, accepted, paired
 from fewest.references.audit import Audit
 from fewest.references.base import References
 from fewest.references.build import build
@@ -16,8 +17,10 @@ __all__ = [
     "Audit",
     "Difference",
     "Leaves",
+    "Paired",
     "References",
     "Signature",
+    "accepted",
     "anyone",
     "build",
     "clusters",
@@ -25,6 +28,7 @@ __all__ = [
     "leaves",
     "load",
     "near_threshold",
+    "paired",
     "single",
     "supplied",
 ]

@@ -93,10 +93,15 @@ class References:
 
     not_kept: ClassVar[str] = ""  # Why these references cannot go into run folders and saved explainers, if they cannot
 
-    def check_kept(self) -> None:
-        """Refuse references that a run folder or a saved explainer would not hold whole."""
+    def check_kept(self, training_rows: bool = False) -> None:
+        """Refuse references that a file would not hold whole, and rows of people unless ``training_rows`` allows it."""
         if self.not_kept:
             raise UsageError(self.not_kept, do="keep the answers: explain(X).to_json(path) or .to_frame()")
+        if self.provenance.get("kind") == "accepted" and not training_rows:
+            raise UsageError(
+                "these references are rows of people the model was trained on",
+                do="use single or clusters, or Explainer.save with training_rows=True if their data may be in the file",
+            )
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "assignment", check_assignment(self.assignment))
@@ -331,6 +336,7 @@ class References:
 
     def save(self, path: str | Path) -> None:
         """Write the references as JSON, for `fewest.references.load`."""
+        self.check_kept()
         self.saved().write(path)
 
 
