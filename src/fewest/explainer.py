@@ -16,13 +16,14 @@ import pandas as pd
 from fewest.constraints import Constraint, Constraints
 from fewest.credibility import Credibility
 from fewest.decision import Decision
-from fewest.engine.choices import Choices
+from fewest.engine.anyone import AnyoneGoals
+from fewest.engine.choices import Choices, TableWork
 from fewest.engine.cubes import Engine
 from fewest.engine.leaves import LeafGoals
 from fewest.engine.model_reading import ModelReader, ModelReading
 from fewest.engine.points import ENGINE, PointGoals
 from fewest.errors import DataError, DoubtError, UsageError, check_count, check_number, check_word
-from fewest.references import Leaves, References
+from fewest.references import Anyone, Leaves, References
 from fewest.results.answers import Answers
 from fewest.results.explanations import Explanations
 from fewest.tables.arrays import Floats
@@ -116,9 +117,11 @@ class Explainer:
             max_nodes, self.n_jobs,
         )  # fmt: skip
         self.reader = ModelReader(decision, self.schema, self.references.frame, opaque=structure == "opaque")
-        self.goals: LeafGoals | PointGoals
+        self.goals: LeafGoals | PointGoals | AnyoneGoals
         if isinstance(self.references, Leaves):
             self.goals = LeafGoals(chosen, self.references)
+        elif isinstance(self.references, Anyone):
+            self.goals = AnyoneGoals(chosen, self.references, self.reader)
         else:
             self.goals = PointGoals(chosen, self.reader, engine)
 
@@ -184,19 +187,22 @@ class Explainer:
             raise DataError("the table of cases is empty", do="pass at least one row")
         deadline = np.inf if time_limit is None else began + time_limit
         try:
-            answers, strategies, notes = self._answer(frame, deadline, alternatives, progress)
+            answers, work = self._answer(frame, deadline, alternatives, progress)
         except DoubtError as doubt:
             # What was read answered other cases of the table before: they are searched again as well.
             self.reader.give_up(doubt.message)
-            answers, strategies, notes = self._answer(frame, deadline, alternatives, progress)
+            answers, work = self._answer(frame, deadline, alternatives, progress)
+        references = self.references if work.references is None else work.references()
         plus = self.direction == "plus"
         seconds, weighted, reach = time.monotonic() - began, bool(self.weights), self.goals.reach
-        return Explanations(frame, self.references, answers, strategies, plus, weighted, seconds, notes, reach)
+        return Explanations(
+            frame, references, answers, work.strategies, plus, weighted, seconds, work.notes, reach
+        )  # fmt: skip
 
     def _answer(
         self, frame: pd.DataFrame, deadline: float, alternatives: int, progress: Callable[[int, int], None] | None
-    ) -> tuple[Answers, tuple[str, ...], tuple[str, ...]]:
-        """The answers of a table, part by part, the strategies they name and notes."""
+    ) -> tuple[Answers, TableWork]:
+        """The answers of a table, part by part, and what they were worked out with."""
         work = self.goals.prepare(frame, deadline, alternatives)
         answers = Answers.blank(len(frame), len(self.schema))
         step = min(MAX_CHUNK, max(256, CHUNK_CELLS // max(len(self.schema), work.cells)))
@@ -205,7 +211,7 @@ class Explainer:
             answers.put(rows, work.answer(frame.iloc[rows]))
             if progress is not None:
                 progress(int(rows[-1]) + 1, len(frame))
-        return answers, work.strategies, work.notes
+        return answers, work
 
     @property
     def doubt(self) -> str | None:

@@ -57,6 +57,8 @@ class TableWork(NamedTuple):
     cells: int  # Numbers that a case takes while it is searched: parts are cut by it
     strategies: tuple[str, ...]  # The names that ``strategy`` of the answers counts
     notes: tuple[str, ...] = ()  # What a reader of the answers should know
+    # Where the answers given so far lead, where each has values of its own; None: to the references that were chosen
+    references: Callable[[], References] | None = None
 
 
 def floored(credibility: Credibility | None) -> bool:

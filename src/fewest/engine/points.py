@@ -28,6 +28,7 @@ from fewest.tables.closeness import Distances
 
 REJECTIONS = 12  # after this many sets that the model does not confirm, the model's own scores are searched instead
 OWN_ROUNDS = 64
+TOGETHER = 64  # references that are searched at once
 
 
 class PointGoals:
@@ -56,8 +57,9 @@ class PointGoals:
         strategies = ("none", _strategy(task), "levelwise on the model's own scores")
         notes = (structure.reason,) if isinstance(structure, Opaque) else ()
         # References that are compared are searched together, so a case takes as many cells as there are of them.
-        together = len(references) if references.assignment == "sparsest" else 1
-        return TableWork(partial(answer, task), together * max(len(task.schema), task.inside.width), strategies, notes)
+        count = len(references) if references.assignment == "sparsest" else 1
+        cells = max(count, min(count, TOGETHER) * max(len(task.schema), task.inside.width))
+        return TableWork(partial(answer, task), cells, strategies, notes)
 
 
 def _strategy(task: Task) -> str:
@@ -142,12 +144,13 @@ class BestSoFar:
 def _rounds(references: References, count: int) -> Iterator[tuple[Ints, bool]]:
     """Candidates that are searched together, and whether they must need fewer features to be preferred.
 
-    First the nearest reference; then, within its cost, all others at once; flexible twins come last and take no tie.
+    First the nearest reference; then, within the cost known by then, all others, up to `TOGETHER` at once; flexible
+    twins come last and take no tie.
     """
     equals = count // 2 if references.flexible_of else count
     for first, last, strict in ((0, 1, False), (1, equals, False), (equals, count, True)):
-        if last > first:
-            yield np.arange(first, last), strict
+        for begin in range(first, last, TOGETHER):
+            yield np.arange(begin, min(begin + TOGETHER, last)), strict
 
 
 def _drop_worse(task: Task, attempt: Attempt, cubes: Ints, best: Floats, length: Floats) -> None:

@@ -83,6 +83,7 @@ def references_members(references: References, training_rows: bool = False) -> t
             "references assigned by embedding cannot be saved: the rule of the embedding holds training rows",
             do='use references.with_assignment("sparsest") or "features"',
         )
+    references.check_kept(training_rows)
     person = None if training_rows else row_of_a_person(references)
     if person is not None:
         what = f'the reference "{person}" is the row of a person the model was trained on'

@@ -1,6 +1,8 @@
 """What cases are compared with: the prototypical accepted cases an explanation leads to."""
 
+from fewest.references._anyone import Anyone, anyone
 from fewest.references._leaves import Leaves, leaves
+from fewest.references._whole_rows import Paired, accepted, paired
 from fewest.references.audit import Audit
 from fewest.references.base import References
 from fewest.references.build import build
@@ -11,17 +13,22 @@ from fewest.references.signatures import Signature
 from fewest.references.single import single
 
 __all__ = [
+    "Anyone",
     "Audit",
     "Difference",
     "Leaves",
+    "Paired",
     "References",
     "Signature",
+    "accepted",
+    "anyone",
     "build",
     "clusters",
     "differences",
     "leaves",
     "load",
     "near_threshold",
+    "paired",
     "single",
     "supplied",
 ]

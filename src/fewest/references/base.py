@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import Any, Literal, Protocol
+from typing import Any, ClassVar, Literal, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -90,6 +90,18 @@ class References:
     spread: Spread = field(default_factory=Spread, repr=False)
     flexible_of: tuple[int, ...] = ()
     signatures: tuple[Signature | None, ...] = ()
+
+    not_kept: ClassVar[str] = ""  # Why these references cannot go into run folders and saved explainers, if they cannot
+
+    def check_kept(self, training_rows: bool = False) -> None:
+        """Refuse references that a file would not hold whole, and rows of people unless ``training_rows`` allows it."""
+        if self.not_kept:
+            raise UsageError(self.not_kept, do="keep the answers: explain(X).to_json(path) or .to_frame()")
+        if self.provenance.get("kind") == "accepted" and not training_rows:
+            raise UsageError(
+                "these references are rows of people the model was trained on",
+                do="use single or clusters, or Explainer.save with training_rows=True if their data may be in the file",
+            )
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "assignment", check_assignment(self.assignment))
@@ -318,6 +330,7 @@ class References:
 
     def save(self, path: str | Path) -> None:
         """Write the references as JSON, for `fewest.references.load`."""
+        self.check_kept()
         self.saved().write(path)
 
 

@@ -13,11 +13,13 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from fewest.errors import UsageError
 from fewest.models.trees import Reach
 from fewest.references.base import References
 from fewest.references.file import Saved
 from fewest.results import record
 from fewest.results.answers import Answers
+from fewest.results.enough import Enough, enough_of
 from fewest.results.explanation import STATUSES, About, Change, Explanation, Fact, Status
 from fewest.results.population import Origin, Summary, Tally, figure, summarize
 from fewest.tables.files import write_text
@@ -176,6 +178,30 @@ class Explanations:
             goal_of = np.arange(len(start), dtype=np.int32)
         take = {column: self.answers.moved[:, j] for column, j in self.schema.feature_of.items()}
         return mix(start, goal, goal_of, take)
+
+    def enough(self, row: int) -> tuple[Enough, ...]:
+        """How much is enough: for each changed feature the values that still change the outcome, the others as shown.
+
+        Asked of the model itself, on the feature's grid and inside the range seen in training.
+
+        Examples
+        --------
+        >>> import fewest as fw
+        >>> decision = fw.Decision(lambda rows: rows["debt"].to_numpy() / 100)
+        >>> refs = fw.references.supplied(decision, {"debt": [20]}, X={"debt": [0, 20, 100]})
+        >>> out = fw.Explainer(decision, refs).explain({"debt": [90]})
+        >>> str(out.enough(0)[0])
+        'debt from 0 to 49'
+        """
+        if self.plus:
+            raise UsageError("how much is enough is not defined for SEV+", do='use direction="minus"')
+        row = range(len(self))[row]
+        moved = [self.schema.features[j] for j in np.flatnonzero(self.answers.moved[row]).tolist()]
+        return tuple(enough_of(self.references.decision, feature, self._after.iloc[[row]]) for feature in moved)
+
+    @cached_property
+    def _after(self) -> pd.DataFrame:
+        return self.turned()
 
     @cached_property
     def _cases(self) -> Cells:

@@ -112,6 +112,11 @@ class Answered:
             out[row].append(f"[{', '.join(changes)}]")
         return out
 
+    def compared_with(self) -> tuple[npt.NDArray[Any], tuple[str, ...]]:
+        """The reference of each row as a place among names, each name once."""
+        codes, names = pd.factorize(np.array(self.references, dtype=object))
+        return np.append(codes, -1)[self.answers.reference], tuple(names)
+
     def n_listed(self) -> tuple[Ints, Bools]:
         """How many sets are listed for each row, and where any were asked for."""
         counts = np.full(len(self), -1)
@@ -275,7 +280,7 @@ FIELDS = (
     Field("all_listed", "truth", "frame part json http", "Whether the search proved that these are all smallest sets.",
           lambda a: (a.answers.complete, None)),
     Field("reference", "word", "frame part certificate csv json http", "Name of the reference compared with.",
-          lambda a: (a.answers.reference, a.references), dtype="string", optional=True),
+          lambda a: a.compared_with(), dtype="string", optional=True),
     Field("l_inf", "number", "frame part csv json", "Largest change of a number, in standard deviations.",
           lambda a: (a.answers.l_inf, a.turned)),
     Field("log_density", "number", "frame part csv json",

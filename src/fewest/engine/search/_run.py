@@ -12,7 +12,7 @@ import numpy as np
 
 from fewest.engine.search._work import NODE_CAP, Work, WorkAnswers, WorkCubes, works
 from fewest.engine.search.problem import Found, Problem
-from fewest.tables.arrays import Bools
+from fewest.tables.arrays import Bools, Ints
 
 Kernel = Callable[[int, int, Work, WorkAnswers], None]
 
@@ -74,7 +74,7 @@ def run(problem: Problem, cubes: WorkCubes, kernel: Kernel, n_jobs: int) -> tupl
         )  # fmt: skip
         # One set more than are listed, so that "these are all" is known.
         shape = (u, len(cubes.implies), n_banned, problem.all_sets + 1)
-        with works.borrow(*shape) as work, time_for(work, cubes.node_cap, problem.budget.deadline):
+        with works.borrow(*shape) as work, time_for(work.tally, cubes.node_cap, problem.budget.deadline):
             while first < last and not problem.budget.expired():
                 end = min(first + largest, last)
                 kernel(first, end, work, out)
@@ -99,13 +99,13 @@ def share_out(work_on: Callable[[int, int], None], n: int, n_jobs: int) -> None:
 
 
 @contextmanager
-def time_for(work: Work, node_cap: int, deadline: float) -> Iterator[None]:
+def time_for(tally: Ints, node_cap: int, deadline: float) -> Iterator[None]:
     """Let kernels spend this many nodes on a cube; none, from the deadline on, wherever they are then."""
-    work.tally[NODE_CAP] = node_cap
+    tally[NODE_CAP] = node_cap
     if not np.isfinite(deadline):
         yield
         return
-    clock = Timer(max(0.0, deadline - time.monotonic()), work.tally.__setitem__, (NODE_CAP, 0))
+    clock = Timer(max(0.0, deadline - time.monotonic()), tally.__setitem__, (NODE_CAP, 0))
     clock.start()
     try:
         yield

@@ -46,7 +46,7 @@ def solve(
         with (
             leaf_lists.borrow(depth(trees)) as leaves,
             works.borrow(problem.n_units, 0, 0, 1) as work,
-            time_for(work, cubes.node_cap, problem.budget.deadline),
+            time_for(work.tally, cubes.node_cap, problem.budget.deadline),
         ):
             for i in np.flatnonzero(retry).tolist():
                 program(structure, problem, cubes, trees, found, i, leaves, work)

@@ -1,0 +1,338 @@
+"""One part of a table over whole domains: score, search all values, let the model confirm what was found."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass, field
+from functools import partial
+
+import numpy as np
+import pandas as pd
+
+from fewest.constraints import Constraints, Forbidden, Implies, Linked, Only
+from fewest.decision import Verdicts
+from fewest.engine.choices import CODE, Choices, TableWork
+from fewest.engine.cubes import DEFAULT_NODES
+from fewest.engine.model_reading import OTHER_COLUMNS, OTHER_DECISIONS, SAMPLE, ModelReader, ModelReading
+from fewest.engine.search import Budget
+from fewest.engine.search.any_values import BoxAnswers, BoxQuestion, FeatureValues, TreeDomains, ValueSums
+from fewest.engine.structure.base import Additive, Ensemble
+from fewest.errors import DoubtError, UsageError
+from fewest.references import Anyone, References
+from fewest.references.domains import Domain, ordered_numbers
+from fewest.results.answers import Answers
+from fewest.results.explanation import Status
+from fewest.tables.arrays import Bools, Floats, Ints, Ints32
+from fewest.tables.closeness import feature_distances
+from fewest.tables.frames import mix
+from fewest.tables.schema import Schema
+
+
+class AnyoneGoals:
+    """All values that accepted cases have: a case goes where the fewest changes lead."""
+
+    reach = None
+
+    def __init__(self, chosen: Choices, references: Anyone, reader: ModelReader) -> None:
+        _refuse(chosen)
+        self._chosen, self._references, self._reader = chosen, references, reader
+        self._domains = tuple(_narrowed(chosen.constraints, references, j) for j in range(len(references.schema)))
+        self._sight: tuple[ModelReading, Sight] | None = None
+
+    def prepare(self, frame: pd.DataFrame, deadline: float, alternatives: int) -> TableWork:
+        """How parts of this table are answered."""
+        inside = self._reader.look(frame)
+        if self._sight is None or self._sight[0] is not inside:
+            self._sight = inside, Sight.build(self._references.schema, inside, self._domains)
+        sight = self._sight[1]
+        sight.check(frame.iloc[:SAMPLE])
+        task = AnyoneTask(self._chosen, self._references, sight, deadline, alternatives)
+        return TableWork(
+            partial(answer, task), max(len(self._domains), inside.width), ("none", sight.search.strategy),
+            references=task.landed,
+        )  # fmt: skip
+
+
+def _refuse(chosen: Choices) -> None:
+    """Choices that say nothing without a reference point."""
+    if chosen.plus:
+        raise UsageError("SEV+ puts values onto a reference, and anyone is not one", do="use references.single with it")
+    if chosen.credibility is not None:
+        raise UsageError("references.anyone does not take a credibility yet", do="use references.clusters with one")
+    for kind in (Linked, Implies):
+        for item in chosen.constraints.of(kind):
+            raise UsageError(
+                f"{item!r} says what moves with what towards a reference; with any value allowed it says nothing",
+                do="use Immutable, Only, Range, OneOf, Forbidden or AtMost with references.anyone",
+            )
+
+
+def _narrowed(constraints: Constraints, references: Anyone, j: int) -> Domain:
+    """The values of a feature that the constraints on it leave."""
+    schema, domain = references.schema, references.domains[j]
+    kept = np.ones(len(domain), dtype=bool)
+    for item in constraints:
+        if schema.names[j] in item.features():
+            # A value that goes to itself: what is left is what depends on the value alone.
+            permits = item.permits(schema, domain.frame, domain.frame)
+            kept &= True if permits is None else permits
+    return domain.take(kept)
+
+
+@dataclass(frozen=True, eq=False)
+class Sight:
+    """The domains as the model sees them."""
+
+    schema: Schema
+    inside: ModelReading
+    domains: tuple[Domain, ...]
+    values: tuple[FeatureValues, ...]
+    search: TreeDomains | ValueSums
+
+    @classmethod
+    def build(cls, schema: Schema, inside: ModelReading, domains: tuple[Domain, ...]) -> Sight:
+        """Encode every value of every feature, and lay the model out over them."""
+        structure = inside.structure
+        if not isinstance(structure, Ensemble | Additive):
+            why = getattr(structure, "reason", f"a {type(structure).__name__.lower()} is not searched over all values")
+            raise UsageError(
+                f"references.anyone needs a tree ensemble or an additive model that can be read: {why}",
+                do="use references.single, clusters or accepted with this model",
+            )
+        feature_of = inside.feature_of()
+        values = tuple(_encoded(inside, feature_of, domain, j) for j, domain in enumerate(domains))
+        if isinstance(structure, Ensemble):
+            return cls(schema, inside, domains, values, TreeDomains(structure, feature_of, values))
+        most = np.zeros((1, len(feature_of)))
+        for own in values:
+            most[0, own.columns] = np.abs(own.block).max(axis=0, initial=0.0)
+        inside = inside.wide_enough(most)
+        assert isinstance(inside.structure, Additive)
+        return cls(schema, inside, domains, values, ValueSums(inside.structure, feature_of, values))
+
+    def check(self, cases: pd.DataFrame) -> None:
+        """Try what was read on cases in which some features have a value drawn from their domain."""
+        random = np.random.default_rng(0)
+        cells = np.full((len(cases), len(self.domains)), -1, dtype=np.int64)
+        for j, domain in enumerate(self.domains):
+            drawn = random.integers(max(1, len(domain)), size=len(cases))
+            cells[:, j] = np.where((random.random(len(cases)) < 0.5) & (len(domain) > 0), drawn, -1)
+        prepared, mixed = self.prepared(cases), self.written(cases, cells)
+        for j, own in enumerate(self.values):
+            moved = np.flatnonzero(cells[:, j] >= 0)
+            prepared[np.ix_(moved, own.columns)] = own.block[cells[moved, j]]
+        seen = self.prepared(mixed)
+        if not np.allclose(prepared, seen, rtol=1e-12, atol=1e-12, equal_nan=True):
+            raise DoubtError(OTHER_COLUMNS)
+        self.inside.wide_enough(seen).check_decisions(seen, self.inside.encoding.decision.verdicts(mixed).positive)
+
+    def prepared(self, frame: pd.DataFrame) -> Floats:
+        """Rows as the structure is defined on them."""
+        return np.array(self.inside.prepare(self.inside.encoding.transform(frame)), dtype=np.float64)
+
+    def written(self, frame: pd.DataFrame, places: Ints) -> pd.DataFrame:
+        """Rows in which features take the value at a place (n, p) of their domain; -1 leaves them as they are."""
+        for j in np.flatnonzero((places >= 0).any(axis=0)).tolist():
+            moved = places[:, j] >= 0
+            columns = dict.fromkeys(self.domains[j].feature.columns, moved)
+            frame = mix(frame, self.domains[j].frame, np.maximum(places[:, j], 0), columns)
+        return frame
+
+    def places(self, cells: Ints32, own: Floats, direction: Ints) -> Ints:
+        """The place of the nearest value to the case in each cell (n, p); -1 where nothing changes."""
+        out = np.full(cells.shape, -1, dtype=np.int64)
+        for j, domain in enumerate(self.domains):
+            rows = np.flatnonzero(cells[:, j] >= 0)
+            if len(rows) == 0:
+                continue
+            first, last = self.search.span(j, cells[rows, j])
+            out[rows, j] = first
+            if not domain.measured:
+                continue
+            number = own[rows, j]
+            number = np.where(np.isnan(number), np.median(domain.number), number)
+            above = np.searchsorted(domain.number, number)
+            below = np.clip(above - 1, first, last)
+            above = np.clip(above, first, last)
+            gap = [np.abs(domain.number[at] - number) for at in (below, above)]
+            nearer = gap[0] < gap[1] if direction[j] == 0 else np.full(len(rows), direction[j] < 0)
+            out[rows, j] = np.where(nearer, below, above)
+        return out
+
+
+def _encoded(inside: ModelReading, feature_of: Ints32, domain: Domain, j: int) -> FeatureValues:
+    columns = np.flatnonzero(feature_of == j)
+    block = np.empty((0, len(columns)))
+    if len(domain):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # an encoder may warn of levels it does not know, once per table
+            block = np.asarray(inside.prepare(inside.encoding.transform(domain.frame)), dtype=np.float64)[:, columns]
+    return FeatureValues(columns, np.ascontiguousarray(block), domain.number, not domain.measured)
+
+
+@dataclass(frozen=True)
+class AnyoneTask:
+    """What is the same for all parts of a table; ``rows`` collects where its answers lead."""
+
+    chosen: Choices
+    references: Anyone
+    sight: Sight
+    deadline: float
+    alternatives: int
+    rows: list[pd.DataFrame] = field(default_factory=list)
+
+    def landed(self) -> References:
+        """Where the answers lead, as references."""
+        return self.references.landed(pd.concat(self.rows, ignore_index=True) if self.rows else pd.DataFrame())
+
+    def enter(self, places: Ints) -> Ints32:
+        """Keep the values of these answers; the numbers of the references they are."""
+        first = 1 + sum(len(part) for part in self.rows)
+        typical = self.references.frame.iloc[np.zeros(len(places), dtype=int)].reset_index(drop=True)
+        self.rows.append(self.sight.written(typical, places))
+        return np.arange(first, first + len(places), dtype=np.int32)
+
+    def directions(self) -> Ints:
+        """Where features go only up (1), only down (-1), or both ways (0)."""
+        out = np.zeros(len(self.sight.domains), dtype=np.int64)
+        for item in self.chosen.constraints.of(Only):
+            out[self.sight.schema.index(item.name)] = 1 if item.direction == "up" else -1
+        return out
+
+    def question(self, cases: pd.DataFrame, prepared: Floats) -> BoxQuestion:
+        """What is asked of the search."""
+        chosen, domains, schema = self.chosen, self.sight.domains, self.sight.schema
+        structure = self.sight.inside.structure
+        assert isinstance(structure, Ensemble | Additive)
+        own = np.column_stack([ordered_numbers(feature, cases) for feature in schema.features])
+        direction, opposed = self.directions(), np.zeros(len(domains), dtype=bool)
+        for item in chosen.constraints.of(Only):
+            j = schema.index(item.name)
+            opposed[j] |= (1 if item.direction == "up" else -1) != direction[j]
+        able = np.array([len(domain) > 0 for domain in domains]) & ~opposed
+        weight = np.ones(len(domains)) if chosen.weights is None else chosen.weights
+        forbidden = [np.isin(schema.names, item.names) for item in chosen.constraints.of(Forbidden)]
+        return BoxQuestion(
+            np.ascontiguousarray(prepared), np.ascontiguousarray(own), able & ~((direction != 0) & np.isnan(own)),
+            direction, np.array([domain.measured for domain in domains]),
+            np.array([feature.scale for feature in schema.features], dtype=np.float64), weight,
+            np.array(forbidden, dtype=bool).reshape(-1, len(domains)), float(chosen.constraints.most),
+            float(structure.reading.cut), float(structure.reading.tolerance), float(self.sight.search.base),
+            np.ascontiguousarray(self.sight.search.left_levels), chosen.weights is None, int(self.alternatives),
+        )  # fmt: skip
+
+
+def answer(task: AnyoneTask, frame: pd.DataFrame) -> Answers:
+    """Verified answers for a part of the table."""
+    decision, sight = task.chosen.decision, task.sight
+    model_input = sight.inside.encoding.transform(frame)
+    scores, precision = decision.call(model_input, frame, sight.inside.encoding.final)
+    verdicts = decision.settle(scores, precision, frame)
+    prepared = np.asarray(sight.inside.prepare(model_input), dtype=np.float64)
+    sight.inside.wide_enough(prepared).check_decisions(prepared, verdicts.positive)
+    answers = Answers.blank(len(frame), len(sight.domains))
+    answers.score[:] = verdicts.score
+    rows = np.flatnonzero(verdicts.positive)
+    if len(rows) == 0:
+        return answers
+    answers.strategy[rows], answers.reference[rows] = 1, 0
+    cases = frame.iloc[rows]
+    asked = task.question(cases, prepared[rows])
+    budget = Budget(task.chosen.max_nodes or DEFAULT_NODES, task.deadline)
+    found = sight.search.solve(asked, budget, task.chosen.n_jobs)
+    best = _Confirmed(task, cases, asked, found)
+    answers.nodes[rows] = found.nodes
+    answers.lower[rows] = best.lower
+    proved = np.isfinite(best.cost) & (best.lower >= best.cost * (1 - 1e-9))
+    none = ~np.isfinite(best.cost) & (found.outcome == 1) & ~best.open
+    status = np.where(proved, CODE[Status.EXPLAINED], CODE[Status.BUDGET])
+    answers.status[rows] = np.where(none, CODE[Status.UNREACHABLE], status)
+    answers.proved[rows] = proved | none
+    best.write(answers, rows, proved & (found.outcome == 0))
+    return answers
+
+
+class _Confirmed:
+    """What the model confirms of what was found: the best point of each case."""
+
+    def __init__(self, task: AnyoneTask, cases: pd.DataFrame, asked: BoxQuestion, found: BoxAnswers) -> None:
+        self._task, self._cases, self._asked, self._found = task, cases, asked, found
+        n = len(cases)
+        self.cost, self.places = np.full(n, np.inf), np.full(asked.may.shape, -1, dtype=np.int64)
+        self.score, self.far = np.full(n, np.nan), np.full(n, np.inf)
+        self.lower, self.open = found.lower.copy(), np.zeros(n, dtype=bool)
+        sure = np.flatnonzero(np.isfinite(found.cost))
+        turned, places, verdicts = self._ask(sure, found.points[sure, 0])
+        self._doubt(sure[~turned], places[~turned])
+        self._keep(sure[turned], places[turned], verdicts.score[turned], found.cost[sure[turned]])
+        self._near_threshold()
+
+    def _ask(self, case: Ints, cells: Ints32) -> tuple[Bools, Ints, Verdicts]:
+        """Whether the user's own model turns at these points."""
+        task = self._task
+        places = task.sight.places(cells, self._asked.own[case], self._asked.direction)
+        rows = task.sight.written(self._cases.iloc[case], places)
+        verdicts = task.chosen.decision.verdicts(rows)
+        return ~verdicts.positive, places, verdicts
+
+    def _doubt(self, case: Ints, places: Ints) -> None:
+        """Points that surely turn what was read and do not turn the model: what was read is not the model."""
+        if len(case):
+            raise DoubtError(OTHER_DECISIONS)
+
+    def _keep(self, case: Ints, places: Ints, score: Floats, cost: Floats) -> None:
+        self.cost[case], self.places[case], self.score[case] = cost, places, score
+
+    def _near_threshold(self) -> None:
+        """Let the model say where rounding could, for points that would be cheaper than what is sure."""
+        found = self._found
+        case, number = np.nonzero(np.arange(found.band.shape[1]) < found.band_count[:, None])
+        cost = found.band_cost[case, number]
+        wanted = cost < self.cost[case] * (1 - 1e-9)
+        case, number, cost = case[wanted], number[wanted], cost[wanted]
+        order = np.lexsort((found.band_far[case, number], cost, case))
+        case, number, cost = case[order], number[order], cost[order]
+        turned, places, verdicts = self._ask(case, found.band[case, number])
+        for k in np.flatnonzero(turned).tolist():
+            if cost[k] < self.cost[case[k]] * (1 - 1e-9):
+                at = case[k : k + 1]
+                self._keep(at, places[k : k + 1], verdicts.score[k : k + 1], cost[k : k + 1])
+        # Points that there was no room for, and may turn the model, are not excluded.
+        spilled = found.spilled < self.cost * (1 - 1e-9)
+        self.open = spilled
+        self.lower = np.minimum(np.where(spilled, np.minimum(self.lower, found.spilled), self.lower), self.cost)
+
+    def write(self, answers: Answers, rows: Ints, whole: Bools) -> None:
+        """Enter the answers, with the values they lead to."""
+        task, schema = self._task, self._task.sight.schema
+        hit = np.flatnonzero(np.isfinite(self.cost))
+        if len(hit) == 0:
+            return
+        into, places = rows[hit], self.places[hit]
+        landed = task.sight.written(self._cases.iloc[hit], places)
+        step = feature_distances(schema, self._cases.iloc[hit], landed, np.arange(len(hit)))
+        numeric = np.array([feature.is_numeric for feature in schema.features])
+        answers.moved[into] = places >= 0
+        answers.reference[into] = task.enter(places)
+        answers.score_after[into] = self.score[hit]
+        answers.cost[into] = self.cost[hit]
+        answers.l_inf[into] = np.where((places >= 0) & numeric, step, 0.0).max(axis=1)
+        if task.alternatives:
+            self._list(answers, rows, hit, whole)
+
+    def _list(self, answers: Answers, rows: Ints, hit: Ints, whole: Bools) -> None:
+        """The sets that cost the same, each with its nearest values, the one shown first."""
+        found, most = self._found, self._task.alternatives
+        for k in hit.tolist():
+            row = int(rows[k])
+            shown = answers.moved[row]
+            same = found.cost[k] <= self.cost[k] * (1 + 1e-9)
+            cells = found.points[k, 1 : 1 + min(int(found.met[k]), most)] if same else found.points[k, :0]
+            cells = cells[(cells >= 0).any(axis=1) & ((cells >= 0) != shown).any(axis=1)]
+            turned, places, _ = self._ask(np.full(len(cells), k), cells)
+            numbers = self._task.enter(places[turned])[: most - 1]
+            answers.alternatives[row] = np.vstack([shown[None], (places >= 0)[turned][: most - 1]])
+            answers.towards[row] = np.append(answers.reference[row], numbers).astype(np.int32)
+            near = np.arange(found.band.shape[1]) < found.band_count[k]
+            tied = (near & (found.band_cost[k] <= self.cost[k] * (1 + 1e-9))).any()
+            answers.complete[row] = whole[k] and same and turned.all() and found.met[k] <= most and not tied

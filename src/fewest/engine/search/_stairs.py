@@ -1,0 +1,252 @@
+"""Whole domains of an additive model: each feature lowers the score by itself, so sets are sums.
+
+The *stair* of a feature holds, for a case, its values outwards from the case's own, those alone that lower the score
+more than any nearer one: the least distance at which a given fall is reached is one of its steps.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from fewest.engine.numba_cache import entry, inner
+from fewest.engine.search._box_work import DEEPEST, FOUND, MANY, NONE, STOPPED
+from fewest.engine.search._ties import NOISE, SAME
+from fewest.engine.search._work import NODE_CAP, NODES
+from fewest.tables.arrays import Bools, Floats, Ints
+
+
+class StairValues(NamedTuple):
+    """The allowed values of all features, each feature's in order."""
+
+    start: Ints  # (p + 1,)
+    number: Floats  # (values,): As in `FeatureValues`
+    effect: Floats  # (values,): What the value adds to the score
+    base: Floats  # (n, p): What the case's own value adds
+    score: Floats  # (n,): Score of the case
+
+
+class StairRoom(NamedTuple):
+    """Room for one case."""
+
+    tally: Ints
+    steps: Ints  # (p,): Steps of each stair
+    far: Floats  # (values,)
+    fall: Floats  # (values,): At most zero, and less with each step
+    value: Ints  # (values,): Place of the value among those of its feature
+    order: Ints  # (p,)
+    position: Ints  # (DEEPEST + 1,)
+    step: Ints  # (DEEPEST,)
+    held: Bools  # (p,)
+    sizes: Floats  # (p,)
+
+
+def make_stairs(values: StairValues) -> StairRoom:
+    """Room for cases with these values."""
+    p, m = len(values.start) - 1, len(values.number)
+
+    def ints(n: int) -> Ints:
+        return np.zeros(n, dtype=np.int64)
+
+    return StairRoom(
+        ints(NODE_CAP + 1), ints(p), np.zeros(m), np.zeros(m), ints(m), ints(p), ints(DEEPEST + 1), ints(DEEPEST),
+        np.zeros(p, dtype=bool), np.zeros(p),
+    )  # fmt: skip
+
+
+@inner()
+def _climb(values, asked, room, i, f):  # type: ignore[no-untyped-def]
+    """Build the stair of a feature."""
+    first, last = values.start[f], values.start[f + 1]
+    own, way = asked.own[i, f], asked.direction[f]
+    measured = asked.measured[f] and not np.isnan(own)
+    room.steps[f] = 0
+    place = first
+    while measured and place < last and values.number[place] < own:
+        place += 1
+    below, above, best = place - 1, place, -NOISE
+    n = first
+    while below >= first or above < last:
+        down = own - values.number[below] if measured and below >= first else np.inf
+        up = values.number[above] - own if measured and above < last else np.inf
+        if below >= first and (above >= last or down <= up):
+            at, gap = below, down
+            below -= 1
+        else:
+            at, gap = above, up
+            above += 1
+        number = values.number[at]
+        if number == own or (way > 0 and not number > own) or (way < 0 and not number < own):
+            continue
+        fall = values.effect[at] - values.base[i, f]
+        if fall < best:
+            best = fall
+            if not measured and n > first:
+                n -= 1  # all are one step away: only the best counts
+            room.far[n] = gap / asked.scale[f] if measured else 1.0
+            room.fall[n], room.value[n] = fall, at - first
+            n += 1
+    room.steps[f] = n - first
+
+
+@inner()
+def _best_fall(values, room, f):  # type: ignore[no-untyped-def]
+    return room.fall[values.start[f] + room.steps[f] - 1]
+
+
+@inner()
+def _pair(values, room, a, b, need):  # type: ignore[no-untyped-def]
+    """Steps of two features that together fall below ``need`` at the least distance; the distance."""
+    first_a, first_b = values.start[a], values.start[b]
+    best, at_a, at_b = np.inf, -1, -1
+    k = room.steps[b] - 1
+    for j in range(room.steps[a]):
+        while k > 0 and room.fall[first_a + j] + room.fall[first_b + k - 1] < need:
+            k -= 1
+        if room.fall[first_a + j] + room.fall[first_b + k] < need:
+            far = room.far[first_a + j] + room.far[first_b + k]
+            if far < best - NOISE:
+                best, at_a, at_b = far, j, k
+    return best, at_a, at_b
+
+
+@inner()
+def _settle(values, room, chosen, size, need):  # type: ignore[no-untyped-def]
+    """The nearest steps of a set (any two of them at a time); the distance."""
+    for s in range(size):
+        room.step[s] = room.steps[chosen[s]] - 1
+    if size == 1:
+        first = values.start[chosen[0]]
+        while room.step[0] > 0 and room.fall[first + room.step[0] - 1] < need:
+            room.step[0] -= 1
+    better = size > 1
+    while better:
+        better = False
+        for a in range(size):
+            for b in range(a + 1, size):
+                rest, now = need, 0.0
+                for s in range(size):
+                    if s in (a, b):
+                        now += room.far[values.start[chosen[s]] + room.step[s]]
+                    else:
+                        rest -= room.fall[values.start[chosen[s]] + room.step[s]]
+                far, at_a, at_b = _pair(values, room, chosen[a], chosen[b], rest)
+                if far < now - NOISE:
+                    room.step[a], room.step[b] = at_a, at_b
+                    better = size > 2
+    total = 0.0
+    for s in range(size):
+        total += room.far[values.start[chosen[s]] + room.step[s]]
+    return total
+
+
+@inner()
+def _try(values, asked, room, out, i, chosen, size, need):  # type: ignore[no-untyped-def]
+    """Enter the chosen set where it is allowed and as good as the best so far."""
+    cost = 0.0
+    for s in range(size):
+        cost += asked.weight[chosen[s]]
+    if cost > min(asked.most, out.cost[i]) * (1 + SAME):
+        return
+    for row in range(asked.forbidden.shape[0]):
+        whole = True
+        for f in range(asked.forbidden.shape[1]):
+            if asked.forbidden[row, f]:
+                inside = False
+                for s in range(size):
+                    inside |= chosen[s] == f
+                whole &= inside
+        if whole:
+            return
+    far = _settle(values, room, chosen, size, need)
+    if cost < out.cost[i] * (1 - SAME):
+        out.cost[i], out.far[i], out.met[i] = cost, np.inf, 0
+    out.met[i] += 1
+    for at in (np.int64(0), out.met[i]):
+        if (at == 0 and far < out.far[i] - NOISE) or 0 < at <= asked.listing:
+            for f in range(out.points.shape[2]):
+                out.points[i, at, f] = -1
+            for s in range(size):
+                out.points[i, at, chosen[s]] = room.value[values.start[chosen[s]] + room.step[s]]
+    out.far[i] = min(out.far[i], far)
+
+
+@inner()
+def _of_size(values, asked, room, out, i, chosen, size, count, need):  # type: ignore[no-untyped-def]
+    """All sets of this size that fall below ``need``; False where the budget ran out."""
+    depth, fallen = 0, 0.0
+    room.position[0] = -1
+    while depth >= 0:
+        at = room.position[depth]
+        if at >= 0:
+            fallen -= _best_fall(values, room, room.order[at])
+            at += 1
+        else:
+            at = room.position[depth - 1] + 1 if depth > 0 else np.int64(0)
+        room.tally[NODES] += 1
+        if room.tally[NODES] >= room.tally[NODE_CAP]:
+            return False
+        best = fallen
+        for k in range(at, min(count, at + size - depth)):  # the strongest that are left
+            best += _best_fall(values, room, room.order[k])
+        if at > count - (size - depth) or best >= need:
+            depth -= 1
+            continue
+        room.position[depth], chosen[depth] = at, room.order[at]
+        fallen += _best_fall(values, room, room.order[at])
+        if depth == size - 1:
+            _try(values, asked, room, out, i, chosen, size, need)
+            continue
+        depth += 1
+        room.position[depth] = -1
+    return True
+
+
+@inner()
+def _search(values, asked, room, out, i, chosen, wall):  # type: ignore[no-untyped-def]
+    """The cheapest set of one case."""
+    room.tally[NODES] = 0
+    count, need = 0, wall - values.score[i]
+    for f in range(asked.may.shape[1]):
+        if asked.may[i, f]:
+            _climb(values, asked, room, i, f)
+            if room.steps[f] > 0:
+                a = count
+                while a > 0 and _best_fall(values, room, room.order[a - 1]) > _best_fall(values, room, f):
+                    room.order[a] = room.order[a - 1]
+                    a -= 1
+                room.order[a] = f
+                b = count
+                while b > 0 and room.sizes[b - 1] > asked.weight[f]:
+                    room.sizes[b] = room.sizes[b - 1]
+                    b -= 1
+                room.sizes[b] = asked.weight[f]
+                count += 1
+    out.outcome[i], out.lower[i] = NONE, np.inf
+    all_falls = 0.0
+    for k in range(count):
+        all_falls += _best_fall(values, room, room.order[k])
+    lowest = 0.0
+    for size in range(1, count + 1):
+        lowest += room.sizes[size - 1]
+        if lowest > min(asked.most, out.cost[i]) * (1 + SAME) or all_falls >= need:
+            break
+        if size > DEEPEST or not _of_size(values, asked, room, out, i, chosen, size, count, need):
+            out.outcome[i], out.lower[i] = STOPPED, lowest
+            out.met[i] += MANY  # others may be there
+            break
+    if out.cost[i] < np.inf and out.lower[i] >= out.cost[i] * (1 - SAME):
+        out.outcome[i], out.lower[i] = FOUND, out.cost[i]
+    elif out.outcome[i] == NONE and asked.most < np.inf and all_falls < need:
+        out.lower[i] = max(asked.most, lowest) if asked.counted else asked.most
+    out.nodes[i] += room.tally[NODES]
+
+
+@entry
+def search(values, asked, room, out, chosen, wall, first, last):  # type: ignore[no-untyped-def]
+    """The cases from first to last, one after the other."""
+    for i in range(first, last):
+        if room.tally[NODE_CAP] == 0:
+            return
+        _search(values, asked, room, out, i, chosen, wall)

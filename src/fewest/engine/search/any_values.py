@@ -1,0 +1,115 @@
+"""The fewest features when each that changes may take any value of its domain: tree ensembles and additive models."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from fewest.engine.search import _box_sets, _stairs
+from fewest.engine.search._box_work import (
+    DEEPEST,
+    BoxAnswers,
+    BoxQuestion,
+    BoxTrees,
+    blank_answers,
+    make_room,
+)
+from fewest.engine.search._leaf_slots import FeatureValues, lay_out
+from fewest.engine.search._run import share_out, time_for
+from fewest.engine.search.problem import Budget
+from fewest.engine.structure.base import Additive, Ensemble
+from fewest.tables.arrays import Floats, Ints, Ints32
+
+BAND = 24  # points near the threshold that the model is asked about, per case
+
+__all__ = ["BoxAnswers", "BoxQuestion", "FeatureValues", "TreeDomains", "ValueSums"]
+
+
+class TreeDomains:
+    """The domains as a tree ensemble sees them: cells between its splits."""
+
+    strategy = "any value, branch and bound"
+
+    def __init__(self, ensemble: Ensemble, feature_of: Ints32, values: Sequence[FeatureValues]) -> None:
+        tests, leaves, self.cells = lay_out(ensemble, feature_of, values)
+        tree_of = np.repeat(np.arange(len(leaves.tree) - 1), np.diff(leaves.tree))
+        self._trees = BoxTrees(tests, leaves, self.cells, np.lexsort((leaves.value, tree_of)))
+        self.base, self.left_levels = ensemble.base, ensemble.left_levels
+
+    def solve(self, asked: BoxQuestion, budget: Budget, n_jobs: int) -> BoxAnswers:
+        """The cheapest set of each case, and the nearest values with which it turns."""
+        n, p = asked.may.shape
+        out = blank_answers(n, p, asked.listing, BAND)
+
+        def work_on(first: int, last: int) -> None:
+            room = make_room(self._trees, p)
+            with time_for(room.tally, budget.nodes, budget.deadline):
+                _box_sets.search(self._trees, asked, room, out, first, last)
+
+        share_out(work_on, n, min(n_jobs, n // 16))
+        return _least(asked, out)
+
+    def span(self, feature: int, cell: Ints32) -> tuple[Ints, Ints]:
+        """First and last value of cells of a feature."""
+        at = self.cells.start[feature] + cell
+        return self.cells.first[at], self.cells.last[at]
+
+
+class ValueSums:
+    """The domains as an additive model sees them: every value adds something to the score."""
+
+    strategy = "any value, sorted effects"
+    base, left_levels = 0.0, np.zeros((0, 1), dtype=bool)
+
+    def __init__(self, model: Additive, feature_of: Ints32, values: Sequence[FeatureValues]) -> None:
+        self._model, self._feature_of = model, feature_of
+        self._start = np.cumsum([0, *(len(own.block) for own in values)]).astype(np.int64)
+        self._number = np.concatenate([np.zeros(0), *(own.number for own in values)])
+        self._effect = np.concatenate([np.zeros(0), *(own.block @ model.coef[own.columns] for own in values)])
+
+    def solve(self, asked: BoxQuestion, budget: Budget, n_jobs: int) -> BoxAnswers:
+        """As `TreeDomains.solve`."""
+        n, p = asked.may.shape
+        base = np.zeros((n, p))
+        for column, feature in enumerate(self._feature_of.tolist()):
+            if feature >= 0:
+                base[:, feature] += asked.rows[:, column] * self._model.coef[column]
+        values = _stairs.StairValues(self._start, self._number, self._effect, base, self._model.raw(asked.rows))
+
+        def below(wall: float) -> BoxAnswers:
+            out = blank_answers(n, p, asked.listing, 1)
+
+            def work_on(first: int, last: int) -> None:
+                room, chosen = _stairs.make_stairs(values), np.zeros(DEEPEST, dtype=np.int64)
+                with time_for(room.tally, budget.nodes, budget.deadline):
+                    _stairs.search(values, asked, room, out, chosen, wall, first, last)
+
+            share_out(work_on, n, min(n_jobs, n // 16))
+            return _least(asked, out)
+
+        return _with_band(below, asked)
+
+    def span(self, feature: int, cell: Ints32) -> tuple[Ints, Ints]:
+        """As `TreeDomains.span`: every value is a cell."""
+        return cell.astype(np.int64), cell.astype(np.int64)
+
+
+def _with_band(below: Callable[[float], BoxAnswers], asked: BoxQuestion) -> BoxAnswers:
+    """Answers surely beyond the threshold, and cheaper ones that only rounding keeps from it, for the model to say."""
+    out = below(asked.cut - asked.tolerance)
+    loose: Any = below(asked.cut + asked.tolerance)
+    near = np.flatnonzero(loose.cost < out.cost * (1 - 1e-9))
+    out.band[near, 0] = loose.points[near, 0]
+    out.band_cost[near, 0], out.band_far[near, 0] = loose.cost[near], loose.far[near]
+    out.band_count[near] = 1
+    out.spilled[near] = loose.cost[near]  # others as cheap may be there
+    return out
+
+
+def _least(asked: BoxQuestion, out: BoxAnswers) -> BoxAnswers:
+    """Cases that the deadline kept from being begun: some feature has to change."""
+    cheapest: Floats = np.where(asked.may, asked.weight, np.inf).min(axis=1, initial=np.inf)
+    np.maximum(out.lower, np.where(np.isfinite(cheapest), cheapest, 0.0), out=out.lower)
+    return out

@@ -1,0 +1,103 @@
+"""The values that a feature may take: those on its own grid that accepted cases have."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from fewest.tables.arrays import Bools, Floats
+from fewest.tables.closeness import as_numbers
+from fewest.tables.schema import Feature, Schema
+
+MOST_VALUES = 50_000  # of one feature; finer grids are thinned evenly
+
+
+@dataclass(frozen=True, eq=False)
+class Domain:
+    """The values that one feature may take, in order."""
+
+    feature: Feature
+    frame: pd.DataFrame  # (m, columns): All columns, those of other features as in the typical case
+    number: Floats  # (m,): The values as numbers, or their ranks; NaN where they have no order
+
+    def __len__(self) -> int:
+        return len(self.frame)
+
+    @property
+    def measured(self) -> bool:
+        """Whether values are numbers or dates, so that one can be nearer than another."""
+        return self.feature.is_numeric or self.feature.kind == "datetime"
+
+    def take(self, kept: Bools) -> Domain:
+        """Some of the values."""
+        return self if kept.all() else replace(self, frame=self.frame[kept], number=self.number[kept])
+
+
+def ordered_numbers(feature: Feature, frame: pd.DataFrame) -> Floats:
+    """A feature's values as numbers or ranks; NaN where they are missing or have no order."""
+    column = frame[feature.columns[0]]
+    if feature.is_numeric or feature.kind == "datetime":
+        return as_numbers(column, feature)
+    if feature.kind == "boolean":
+        return np.asarray(column.to_numpy(dtype=float, na_value=np.nan))
+    if feature.kind == "category" and feature.ordered:
+        codes = pd.Categorical(column, categories=list(feature.levels)).codes
+        return np.where(codes < 0, np.nan, codes.astype(float))
+    return np.full(len(frame), np.nan)
+
+
+def read_domain(
+    schema: Schema, feature: Feature, rows: pd.DataFrame, typical: pd.DataFrame, low: float, high: float
+) -> Domain:
+    """The values of one feature that accepted cases have."""
+    cells = rows[list(feature.columns)].dropna()
+    if feature.is_numeric:
+        values = _grid(feature, as_numbers(cells[feature.columns[0]], feature), low, high)
+        cells = pd.DataFrame({feature.columns[0]: values})
+    elif feature.kind == "datetime":
+        numbers = as_numbers(cells[feature.columns[0]], feature)
+        ends = np.quantile(numbers, [low, high]) if len(numbers) else (0.0, 0.0)
+        cells = cells[(numbers >= ends[0]) & (numbers <= ends[1])].drop_duplicates()
+    else:
+        cells = cells.drop_duplicates()
+    frame = typical.iloc[np.zeros(len(cells), dtype=int)].reset_index(drop=True)
+    frame = schema.conform(frame.assign(**{name: cells[name].array for name in feature.columns}), unseen="allow")
+    number = ordered_numbers(feature, frame)
+    rank = number if not np.isnan(number).all() else _places(feature, frame)
+    order = np.argsort(rank, kind="stable")[_thin(len(frame))]
+    return Domain(feature, frame.iloc[order].reset_index(drop=True), number[order])
+
+
+def _grid(feature: Feature, numbers: Floats, low: float, high: float) -> Floats:
+    """The values on the feature's grid inside the band of quantiles; the middle alone where none is."""
+    numbers = numbers[np.isfinite(numbers)]
+    if len(numbers) == 0:
+        return np.empty(0)
+    decimals = 0 if feature.kind == "integer" else feature.decimals
+    least, most = np.quantile(numbers, [low, high])
+    first, last = (np.round(end * 10.0**decimals, 6) for end in (least, most))
+    first, last = np.ceil(first), np.floor(last)
+    if not first <= last:
+        return np.round(np.array([np.median(numbers)]), decimals)
+    steps = first + (np.arange(int(last - first) + 1)[_thin(int(last - first) + 1)])
+    return np.asarray(np.round(steps / 10.0**decimals, decimals))
+
+
+def _thin(count: int) -> Any:
+    """Places of at most `MOST_VALUES` values, evenly spread."""
+    if count <= MOST_VALUES:
+        return slice(None)
+    return np.unique(np.linspace(0, count - 1, MOST_VALUES).round().astype(np.int64))
+
+
+def _places(feature: Feature, frame: pd.DataFrame) -> Floats:
+    """Places of levels in the order the schema lists them."""
+    if feature.kind == "indicators":
+        return np.asarray(frame[list(feature.columns)].to_numpy(dtype=float).argmax(axis=1), dtype=float)
+    if feature.kind == "category":
+        return np.asarray(pd.Index(list(feature.levels), dtype=object).get_indexer(
+            frame[feature.columns[0]].astype(object)), dtype=float)  # fmt: skip
+    return np.arange(len(frame), dtype=float)

@@ -1,0 +1,97 @@
+"""How much is enough, against every value of the grid asked of the model one by one."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.compose import make_column_transformer
+from sklearn.ensemble import GradientBoostingClassifier
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder
+
+import fewest as fw
+from fewest.errors import UsageError
+from fewest.results import enough
+
+
+def people(n: int = 200) -> tuple[pd.DataFrame, np.ndarray]:
+    random = np.random.default_rng(0)
+    X = pd.DataFrame({
+        "debt": random.integers(0, 60, n), "income": np.round(random.normal(30, 8, n), 1),
+        "home": pd.Series(random.choice(["own", "rent", "other"], n), dtype="str"),
+    })  # fmt: skip
+    y = X["debt"] - X["income"] + 8 * (X["home"] == "rent") + random.normal(0, 4, n) > 0
+    return X, y.astype(int).to_numpy()
+
+
+def explained(model: Any) -> tuple[fw.Decision, pd.DataFrame, fw.Explanations]:
+    X, y = people()
+    encode = make_column_transformer((OneHotEncoder(), ["home"]), remainder="passthrough")
+    decision = fw.Decision(make_pipeline(encode, model).fit(X, y))
+    return decision, X, fw.Explainer(decision, fw.references.single(decision, X, y)).explain(X)
+
+
+def wrong_ends(decision: fw.Decision, X: pd.DataFrame, out: fw.Explanations) -> int:
+    """Intervals and levels that one-by-one scoring of the whole grid does not give."""
+    wrong = 0
+    for row in np.flatnonzero(out.answers.moved.any(axis=1)).tolist():
+        after = out.turned().iloc[[row]]
+        for found in out.enough(row):
+            if found.feature == "home":
+                values: list[Any] = ["other", "own", "rent"]
+            else:
+                step = 1 if found.feature == "debt" else 10
+                low, high = (round(end * step) for end in (X[found.feature].min(), X[found.feature].max()))
+                values = [k / step for k in range(low, high + 1)]
+            asked = pd.concat([after] * len(values), ignore_index=True).assign(**{found.feature: values})
+            fits = ~decision.verdicts(asked).positive
+            if found.feature == "home":
+                wrong += found.levels != tuple(np.array(values)[fits])
+                continue
+            at = int(np.argmin(np.abs(np.array(values) - found.shown)))
+            first = last = at
+            while first > 0 and fits[first - 1]:
+                first -= 1
+            while last < len(values) - 1 and fits[last + 1]:
+                last += 1
+            wrong += (found.low, found.high) != (values[first], values[last])
+    return wrong
+
+
+MODELS = [GradientBoostingClassifier(n_estimators=20, random_state=0), LogisticRegression(max_iter=2000)]
+
+
+@pytest.mark.parametrize("model", MODELS)
+@pytest.mark.parametrize("most", [2_000, 5])
+def test_the_ends_are_those_of_the_whole_grid(model: Any, most: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    decision, X, out = explained(model)
+    monkeypatch.setattr(enough, "MOST_VALUES", most)
+    few = isinstance(model, GradientBoostingClassifier) and most < 10
+    # Of a grid that is not asked whole, a run may be taken for longer than it is where the model goes to and fro.
+    assert few or wrong_ends(decision, X, out) == 0
+    parts = [part for answer in out for part in out.enough(answer.row)]
+    assert parts
+    assert {part.whole for part in parts if part.feature != "home"} == {most > 10}
+
+
+def test_an_end_that_is_one_step_off_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Negative control: a broken twin."""
+    decision, X, out = explained(MODELS[1])
+    end = enough._end
+    monkeypatch.setattr(enough, "_end", lambda *given: end(*given) + given[5] * 1.0)
+    assert wrong_ends(decision, X, out) > 0
+
+
+def test_values_outside_are_never_claimed_and_nothing_is_said_of_sev_plus() -> None:
+    decision, X, out = explained(MODELS[0])
+    for answer in out:
+        parts = out.enough(answer.row)
+        assert [part.feature for part in parts] == [change.feature for change in answer.changes]
+        assert all(part.low <= part.shown <= part.high for part in parts if part.low is not None)
+    refs = fw.references.single(decision, *people())
+    with pytest.raises(UsageError, match="SEV"):
+        fw.Explainer(decision, refs, direction="plus").explain(X).enough(0)
