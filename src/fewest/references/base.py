@@ -15,6 +15,7 @@ from fewest.decision import Decision
 from fewest.errors import PositiveReferenceError, UsageError, check_word
 from fewest.references._round_values import as_frame, finer
 from fewest.references.audit import Audit, Dense, People, audit, check_rows
+from fewest.references.by_embedding import rule_for_a_file
 from fewest.references.file import Saved, plain_rows
 from fewest.references.flexible import Flexibility, Placement, move
 from fewest.references.signatures import Clock, Signature, utc_now
@@ -68,7 +69,7 @@ class References:
     provenance : mapping
         How they were made.
     assigner : Assigner, optional
-        The rule of ``embedding``. It holds training rows and is never written to a file.
+        The rule of ``embedding``. That of a PaCMAP map holds training rows, and is written to a file on request only.
     spread : Spread
         Quantiles of the accepted cases' numbers; empty where no training rows were given.
     flexible_of : tuple of int
@@ -288,11 +289,7 @@ class References:
         return None
 
     def saved(self) -> Saved:
-        """What a file of these references holds: neither the model nor a training row.
-
-        The references themselves are in it (a medoid is a row of the training table), not the rule of ``embedding``:
-        that holds training rows. References that are read back go by ``features`` instead, and say so.
-        """
+        """What a file holds but for the rule of ``embedding``: neither the model nor a row, unless one is a medoid."""
         decision = self.decision
         return Saved(
             names=self.names,
@@ -316,9 +313,31 @@ class References:
         """Plain values: names, values, scores, provenance and signatures."""
         return self.saved().to_dict(whole=False)
 
-    def save(self, path: str | Path) -> None:
-        """Write the references as JSON, for `fewest.references.load`."""
-        self.saved().write(path)
+    def saved_whole(self, training_rows: bool = False) -> Saved:
+        """What `save` writes: `saved`, with the rule of ``embedding`` where cases are assigned by it."""
+        plain = self.plain_numbers
+        if self.assignment != "embedding" or len(plain) == 1:
+            return self.saved()
+        return replace(self.saved(), rule=rule_for_a_file(self.assigner, self.frame.iloc[plain], training_rows))
+
+    def save(self, path: str | Path, *, training_rows: bool = False) -> None:
+        """Write the references as JSON, for `fewest.references.load`.
+
+        Parameters
+        ----------
+        path : path
+        training_rows : bool
+            Whether the file may hold training rows (up to 4,000, encoded). References that are assigned on a PaCMAP
+            map need them, and are refused without; they are never saved with another assignment.
+
+        Examples
+        --------
+        >>> import tempfile
+        >>> import fewest as fw
+        >>> decision = fw.Decision(lambda rows: rows["debt"].to_numpy() / 100)
+        >>> fw.references.supplied(decision, {"debt": [10, 20]}).save(Path(tempfile.mkdtemp()) / "refs.json")
+        """
+        self.saved_whole(training_rows).write(path)
 
 
 def _picked(parts: tuple[Any, ...], numbers: Sequence[int]) -> tuple[Any, ...]:

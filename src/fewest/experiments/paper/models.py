@@ -22,6 +22,7 @@ from fewest.experiments.paper.data import Rows
 from fewest.experiments.peers.base import possible_values
 from fewest.explainer import Explainer
 from fewest.references import References
+from fewest.references.clusters import DEFAULTS
 from fewest.results.metrics import closeness
 
 CASES = 1000  # the authors explain the positives among the first thousand test rows
@@ -54,8 +55,9 @@ def changed_defaults() -> dict[str, Any]:
     """
     out: dict[str, Any] = {}
     for kind, known in MEASURED_WITH.items():
-        now = signature(getattr(references, kind)).parameters
-        out |= {f"{kind}.{name}": str(now[name].default) for name, value in known.items() if now[name].default != value}
+        defaults = {name: each.default for name, each in signature(getattr(references, kind)).parameters.items()}
+        now = {**defaults, **(DEFAULTS if kind == "clusters" else {})}
+        out |= {f"{kind}.{name}": str(now[name]) for name, value in known.items() if now[name] != value}
     return out
 
 
