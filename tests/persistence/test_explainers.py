@@ -291,9 +291,10 @@ def test_what_is_made_of_training_rows_needs_a_yes(logistic: Any, tmp_path: Path
     alone = fw.Decision(fw.trees.CARTClassifier(max_depth=None).fit(X, y), positive="good")
     with pytest.raises(UsageError, match="is the row of a person"):
         fw.Explainer(alone, fw.references.leaves(alone, X, y)).save(path)
-    embedded = fw.references.clusters(decision, X, y, n_clusters=2, assignment="embedding")
-    with pytest.raises(UsageError, match="holds training rows"):
+    embedded = fw.references.clusters(decision, X, y, n_clusters=2, preset="paper")
+    with pytest.raises(UsageError, match=r"map that holds .* training rows"):
         fw.Explainer(decision, embedded).save(path)
+    check_round_trip(fw.Explainer(decision, embedded), X, tmp_path, training_rows=True)
 
 
 @pytest.mark.parametrize(

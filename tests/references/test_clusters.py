@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -220,18 +219,6 @@ def test_constant_columns_text_and_missing_values_are_fine() -> None:
     refs = clusters(decision, table, np.zeros(100), n_clusters=3)
     assert refs.frame["same"].tolist() == [7] * len(refs)
     assert set(refs.frame["job"]) <= {"a", "b", "c"}
-
-
-def test_saved_references_hold_no_rule_and_come_back_by_features(tmp_path: Path) -> None:
-    refs = clusters(DECISION, X, Y, n_clusters=2, embedding="pacmap", assignment="embedding")
-    refs.save(tmp_path / "refs.json")
-    content = json.loads((tmp_path / "refs.json").read_text())
-    assert len(content["references"]) == 2
-    assert not {"assigner", "landmarks", "centres"} & set(content)
-    again = fw.references.supplied(DECISION, tmp_path / "refs.json", X=X)
-    assert again.assignment == "features"
-    assert "embedding" in again.provenance["note"]
-    assert again.frame.equals(refs.frame)
 
 
 def test_nearest_is_another_word_for_features_and_embedding_needs_clusters() -> None:

@@ -27,6 +27,7 @@ from fewest.persistence._fitted_state import check_sound
 from fewest.persistence._readers import SAVE_AGAIN, array_bytes, needs_a_yes, read_array, refused, refusing
 from fewest.persistence._settings import frame_from_json, frame_to_json, same_schema
 from fewest.references import Leaves, References
+from fewest.references.by_embedding import from_plain as rule_from_plain
 from fewest.references.file import from_dict as references_from_dict
 from fewest.tables.arrays import Floats
 from fewest.tables.saved_schema import plain, schema_from_json
@@ -78,18 +79,14 @@ def tree_model(content: Mapping[str, Any], name: str) -> Any:
 
 def references_members(references: References, training_rows: bool = False) -> tuple[dict[str, Any], dict[str, bytes]]:
     """Plain values and arrays of references; those that are a person's row need a yes."""
-    if references.assignment == "embedding":
-        raise UsageError(
-            "references assigned by embedding cannot be saved: the rule of the embedding holds training rows",
-            do='use references.with_assignment("sparsest") or "features"',
-        )
     references.check_kept(training_rows)
+    saved = references.saved_whole(training_rows)
     person = None if training_rows else row_of_a_person(references)
     if person is not None:
         what = f'the reference "{person}" is the row of a person the model was trained on'
         raise needs_a_yes(what, "use a mean or a median of more people")
     same_schema(references.schema, "references")
-    content = {**plain(references.saved().to_dict()), "exact": frame_to_json(references.frame)}
+    content = {**plain(saved.to_dict()), "exact": frame_to_json(references.frame)}
     if not isinstance(references, Leaves):
         return content, {}
     content["leaves"] = {
@@ -137,6 +134,9 @@ def references_from_members(
         "provenance": saved.provenance, "spread": saved.spread, "flexible_of": saved.flexible_of,
         "signatures": saved.signatures,
     }  # fmt: skip
+    if saved.rule is not None:
+        count = sum(of < 0 for of in saved.flexible_of) or count
+        parts["assigner"] = rule_from_plain(saved.rule, decision, saved.schema, frame.iloc[:count])
     if "leaves" not in content:
         return References(**parts)
     leaves = content["leaves"]

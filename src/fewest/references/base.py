@@ -15,6 +15,7 @@ from fewest.decision import Decision
 from fewest.errors import PositiveReferenceError, UsageError, check_word
 from fewest.references._round_values import as_frame, finer
 from fewest.references.audit import Audit, Dense, People, audit, check_rows
+from fewest.references.by_embedding import rule_for_a_file
 from fewest.references.file import Saved, plain_rows
 from fewest.references.flexible import Flexibility, Placement, move
 from fewest.references.signatures import Clock, Signature, utc_now
@@ -68,7 +69,7 @@ class References:
     provenance : mapping
         How they were made.
     assigner : Assigner, optional
-        The rule of ``embedding``. It holds training rows and is never written to a file.
+        The rule of ``embedding``. That of a PaCMAP map holds training rows, and is written to a file on request only.
     spread : Spread
         Quantiles of the accepted cases' numbers; empty where no training rows were given.
     flexible_of : tuple of int
@@ -100,7 +101,7 @@ class References:
         if self.provenance.get("kind") == "accepted" and not training_rows:
             raise UsageError(
                 "these references are rows of people the model was trained on",
-                do="use single or clusters, or Explainer.save with training_rows=True if their data may be in the file",
+                do="use single or clusters, or training_rows=True if their data may be in the file",
             )
 
     def __post_init__(self) -> None:
@@ -300,11 +301,7 @@ class References:
         return None
 
     def saved(self) -> Saved:
-        """What a file of these references holds: neither the model nor a training row.
-
-        The references themselves are in it (a medoid is a row of the training table), not the rule of ``embedding``:
-        that holds training rows. References that are read back go by ``features`` instead, and say so.
-        """
+        """What a file holds but for the rule of ``embedding``: neither the model nor a row, unless one is a medoid."""
         decision = self.decision
         return Saved(
             names=self.names,
@@ -328,10 +325,28 @@ class References:
         """Plain values: names, values, scores, provenance and signatures."""
         return self.saved().to_dict(whole=False)
 
-    def save(self, path: str | Path) -> None:
-        """Write the references as JSON, for `fewest.references.load`."""
-        self.check_kept()
-        self.saved().write(path)
+    def saved_whole(self, training_rows: bool = False) -> Saved:
+        """What `save` writes: `saved`, with the rule of ``embedding`` where cases are assigned by it."""
+        plain = self.plain_numbers
+        if self.assignment != "embedding" or len(plain) == 1:
+            return self.saved()
+        return replace(self.saved(), rule=rule_for_a_file(self.assigner, self.frame.iloc[plain], training_rows))
+
+    def save(self, path: str | Path, *, training_rows: bool = False) -> None:
+        """Write the references as JSON, for `fewest.references.load`.
+
+        References that are assigned on a PaCMAP map need ``training_rows=True``: the file then holds up to 4,000 training
+        rows, encoded. They are never saved with another assignment.
+
+        Examples
+        --------
+        >>> import tempfile
+        >>> import fewest as fw
+        >>> decision = fw.Decision(lambda rows: rows["debt"].to_numpy() / 100)
+        >>> fw.references.supplied(decision, {"debt": [10, 20]}).save(Path(tempfile.mkdtemp()) / "refs.json")
+        """
+        self.check_kept(training_rows)
+        self.saved_whole(training_rows).write(path)
 
 
 def _picked(parts: tuple[Any, ...], numbers: Sequence[int]) -> tuple[Any, ...]:
@@ -356,18 +371,10 @@ def _with_twins(plain: References, moved: pd.DataFrame, flexibility: Flexibility
 
 
 def scored(
-    decision: Decision,
-    schema: Schema,
-    rows: Sequence[Mapping[str, Any]],
-    names: Sequence[str],
-    support: Sequence[int],
-    *,
-    on_positive: OnPositive,
-    assignment: Assignment = "features",
-    provenance: Mapping[str, Any] | None = None,
-    assigner: Assigner | None = None,
-    rescue: bool = False,
-) -> References:
+    decision: Decision, schema: Schema, rows: Sequence[Mapping[str, Any]], names: Sequence[str], support: Sequence[int],
+    *, on_positive: OnPositive, assignment: Assignment = "features", provenance: Mapping[str, Any] | None = None,
+    assigner: Assigner | None = None, rescue: bool = False,
+) -> References:  # fmt: skip
     """Type and round the points, score them, and refuse those the model decides against.
 
     Numbers get more decimals than their features have where the model accepts a point only then: with ``rescue``, and

@@ -17,6 +17,7 @@ import pandas as pd
 from fewest.decision import Decision
 from fewest.errors import DataError, FewestWarning, PositiveReferenceError, check_count, check_number, check_word
 from fewest.references.base import Assignment, References, check_assignment, scored
+from fewest.references.by_embedding import ByEmbedding
 from fewest.references.single import CENTRES, Centre, centre_of
 from fewest.references.spread import Spread
 from fewest.references.training_rows import TrainingRows
@@ -24,12 +25,23 @@ from fewest.tables.arrays import Floats
 from fewest.tables.schema import Schema
 
 if TYPE_CHECKING:
-    from fewest.references.clustering import ClusterSpace, Embedding, ScoreSoftKMeans
-    from fewest.references.clustering.embedding import Fitted
+    from fewest.references.clustering import Embedding, ScoreSoftKMeans
 
 Select = Literal["silhouette", "bic"]
+Preset = Literal["paper", "authors"]
 SHOWN = 3
 KIND = "near threshold"
+# What `clusters` does where nothing is said, and what the paper's text and the authors' code do instead.
+DEFAULTS: dict[str, Any] = {
+    "centre": "median", "embedding": "identity", "assignment": "sparsest", "min_share": 0.02,
+    "centre_of": "accepted", "sent_to": "centroid", "softness": "score",
+}  # fmt: skip
+_BOTH = {"embedding": "pacmap", "assignment": "embedding", "min_share": 0.0, "sent_to": "reference"}
+PRESETS: dict[str, dict[str, Any]] = {
+    "paper": {**DEFAULTS, **_BOTH, "centre": "mean", "centre_of": "all"},
+    "authors": {**DEFAULTS, **_BOTH, "softness": "step"},
+}
+AUTHORS_MIDDLE_NEAR = 1.0  # pairs at middle distance that PaCMAP looks at, per neighbour; its own default is 0.5
 
 
 def clusters(
@@ -38,16 +50,17 @@ def clusters(
     y: Any,
     *,
     n_clusters: int | Literal["auto"] = 8,
-    centre: Centre = "median",
-    embedding: str | Embedding = "identity",
-    assignment: Assignment = "sparsest",
+    centre: Centre | None = None,
+    embedding: str | Embedding | None = None,
+    assignment: Assignment | None = None,
     m: float = 2.0,
     select: Select = "silhouette",
     schema: Schema | None = None,
     groups: Mapping[str, Sequence[str]] | None = None,
     random_state: int = 0,
     max_rows: int = 20_000,
-    min_share: float = 0.02,
+    min_share: float | None = None,
+    preset: Preset | None = None,
 ) -> References:
     """Typical cases of several kinds that were not decided against.
 
@@ -57,9 +70,7 @@ def clusters(
 
     The defaults are those that brought explanations closest on held-out training rows of six datasets, in standard
     deviations and in Gower distance, without asking for more features than one reference for all
-    (docs/benchmarks/clusters.md). Closest to the paper are ``centre="mean", embedding="pacmap",
-    assignment="embedding", min_share=0``, with a number of clusters and an ``m`` for each dataset; two differences stay
-    (docs/methods/clusters.md).
+    (docs/benchmarks/clusters.md). ``preset`` is the paper's own way instead.
 
     Parameters
     ----------
@@ -67,14 +78,15 @@ def clusters(
         As in `single`.
     n_clusters : int or "auto"
         How many; 1 is `single`, over the accepted rows. ``auto`` takes the best number from 2 to 10.
-    centre : str
+    centre : str, optional
         ``mean``, ``median`` or ``medoid`` as in `single`. A medoid is a real row: mind whose before you publish it.
-    embedding : str or Embedding
-        Map the clusters are found in: ``identity`` (none: the encoded rows), ``pca``, or ``pacmap`` (needs the extra
-        ``cluster``).
-    assignment : str
+        Default: ``median``.
+    embedding : str or Embedding, optional
+        Map the clusters are found in: ``identity`` (none: the encoded rows; default), ``pca``, or ``pacmap`` (needs the
+        extra ``cluster``).
+    assignment : str, optional
         Which reference a case is compared with. ``features``: the closest, feature by feature; ``embedding``: that of
-        the cluster it falls into; ``sparsest``: the one that needs the fewest features.
+        the cluster it falls into; ``sparsest`` (default): the one that needs the fewest features.
     m : float
         How much softer rows belong to clusters when the model's score is high; the authors use 1.01 to 3.
     select : str
@@ -82,9 +94,15 @@ def clusters(
     random_state : int
     max_rows : int
         More negative rows than this are sampled.
-    min_share : float
+    min_share : float, optional
         Clusters with fewer than this share of the accepted rows are left out: one freak group that turns every decision
-        by one feature would otherwise be everybody's reference.
+        by one feature would otherwise be everybody's reference. Default: 0.02.
+    preset : str, optional
+        ``paper``: SEV-cluster as the paper's text has it. Clusters on a PaCMAP map, the mean of *all* rows of a cluster
+        as its reference, no least share, and a case is compared with the reference that is nearest to it on the map.
+        ``authors``: as their code has it, with the median of the cluster's accepted rows, memberships in two steps and
+        PaCMAP's pairs as they set them. What is given beside it goes before the preset. The paper has a number of
+        clusters and an ``m`` for each dataset: pass them. docs/methods/clusters.md says what still differs.
 
     Examples
     --------
@@ -92,11 +110,17 @@ def clusters(
     >>> from sklearn.linear_model import LogisticRegression
     >>> X = pd.DataFrame({"debt": [1, 1, 1, 1, 1, 9, 9], "age": [20, 21, 22, 60, 62, 30, 50]})
     >>> y = [0, 0, 0, 0, 0, 1, 1]
-    >>> refs = clusters(Decision(LogisticRegression().fit(X, y)), X, y, n_clusters=2)
+    >>> decision = Decision(LogisticRegression().fit(X, y))
+    >>> refs = clusters(decision, X, y, n_clusters=2)
     >>> refs.frame["age"].tolist(), refs.support.tolist()
     ([21, 61], [3, 2])
+    >>> clusters(decision, X, y, n_clusters=2, preset="paper").provenance["centre_of"]
+    'all'
     """
-    settings = GroupingSettings(n_clusters, centre, embedding, assignment, m, select, random_state, max_rows, min_share)
+    ways = {"centre": centre, "embedding": embedding, "assignment": assignment, "min_share": min_share}
+    settings = GroupingSettings.of(
+        preset, ways, n_clusters=n_clusters, m=m, select=select, random_state=random_state, max_rows=max_rows
+    )
     training = TrainingRows.read(decision, X, y, schema, groups, compare=True)
     rows = training.accepted
     return _grouped(decision, training.schema, rows, settings, {"kind": "clusters", "rows": len(rows)}, rows)
@@ -149,7 +173,10 @@ def near_threshold(
     >>> near_threshold(decision, X, y, width=0.4).frame["debt"].tolist()
     [4]
     """
-    settings = GroupingSettings(n_clusters, centre, embedding, assignment, m, select, random_state, max_rows, min_share)
+    ways = {"centre": centre, "embedding": embedding, "assignment": assignment, "min_share": min_share}
+    settings = GroupingSettings.of(
+        None, ways, n_clusters=n_clusters, m=m, select=select, random_state=random_state, max_rows=max_rows
+    )
     check_number("width", width, "use a number above 0, in the units of the score", above=0)
     training = TrainingRows.read(decision, X, y, schema, groups, compare=True)
     rows = training.accepted
@@ -180,6 +207,18 @@ class GroupingSettings:
     random_state: int
     max_rows: int
     min_share: float
+    centre_of: Literal["accepted", "all"]  # rows of a cluster that its centre is taken of
+    sent_to: Literal["centroid", "reference"]  # whose place on the map a case is sent to, with ``embedding``
+    softness: Literal["score", "step"]  # what a row's membership goes by: its score, or whether it is decided against
+    preset: Preset | None
+
+    @classmethod
+    def of(cls, preset: Preset | None, ways: Mapping[str, Any], **others: Any) -> GroupingSettings:
+        """The settings of a preset, or the defaults; of ``ways`` those that are given go before it."""
+        if preset is not None:
+            check_word("preset", preset, PRESETS)
+        given = {name: value for name, value in ways.items() if value is not None}
+        return cls(**{**(DEFAULTS if preset is None else PRESETS[preset]), **given}, **others, preset=preset)
 
     def __post_init__(self) -> None:
         check_word("centre", self.centre, CENTRES)
@@ -192,29 +231,11 @@ class GroupingSettings:
         check_number("min_share", self.min_share, "use a share from 0 to below 1", least=0, most=np.nextafter(1, 0))
 
 
-@dataclass(frozen=True, eq=False)
-class ByEmbedding:
-    """Sends a case to the cluster whose centre is nearest to the case's place in the embedding.
-
-    Each row is encoded, placed and sent by itself: alone, in a batch and in any order it gets the same reference.
-    """
-
-    space: ClusterSpace
-    fitted: Fitted
-    centres: Floats
-
-    def assign(self, frame: pd.DataFrame) -> npt.NDArray[np.int32]:
-        """Reference of each row, (n,)."""
-        from fewest.references.clustering.soft_kmeans import nearest
-
-        return nearest(self.fitted.transform(self.space.encode(frame)), self.centres)
-
-
 def _grouped(
     decision: Decision, schema: Schema, rows: pd.DataFrame, settings: GroupingSettings, provenance: Mapping[str, Any],
     population: pd.DataFrame, called: str | None = None,
 ) -> References:  # fmt: skip
-    """One reference per cluster of rows, made of its rows the model accepts; ``population`` gives the spread."""
+    """One reference per cluster of rows, made of its accepted rows or of all; ``population`` gives the spread."""
     if len(rows) > settings.max_rows:
         random = np.random.default_rng(settings.random_state)
         rows = rows.iloc[np.sort(random.choice(len(rows), settings.max_rows, replace=False))]
@@ -230,7 +251,8 @@ def _grouped(
             do="check the labels, `positive=` and the threshold",
         )
     labels, assigner = _cluster(decision, schema, rows, verdicts.score, settings)
-    groups = [np.flatnonzero((labels == k) & ~verdicts.positive) for k in range(len(assigner.centres))]
+    counted = ~verdicts.positive if settings.centre_of == "accepted" else np.ones(len(rows), dtype=bool)
+    groups = [np.flatnonzero((labels == k) & counted) for k in range(len(assigner.places))]
     order = sorted(range(len(groups)), key=lambda k: -len(groups[k]))  # the largest is cluster 1
     names = {k: f"{called or 'cluster'} {place + 1}" for place, k in enumerate(order)}
     if called is not None and len(order) == 1:
@@ -243,14 +265,22 @@ def _grouped(
         assignment=settings.assignment,
         provenance={
             **provenance, "centre": settings.centre, "embedding": str(settings.embedding), "n_clusters": len(groups),
-            "m": settings.m, "random_state": settings.random_state, "rows_clustered": len(rows),
+            "m": settings.m, "random_state": settings.random_state, "rows_clustered": len(rows), **_preset(settings),
         },
-        assigner=replace(assigner, centres=assigner.centres[filled]), rescue=True,
+        assigner=assigner.take(filled), rescue=True,
     )  # fmt: skip
     gone = [f"{names[k]} ({_too_few(len(groups[k]))})" for k in order if k not in filled]
     people = {names[k]: rows.iloc[groups[k]] for k in filled}
     refs = _accepted(refs, gone, list(people.values()))
+    if settings.sent_to == "reference" and isinstance(refs.assigner, ByEmbedding):
+        refs = replace(refs, assigner=replace(refs.assigner, places=refs.assigner.locate(refs.frame)))
     return replace(refs, spread=Spread.of(schema, population, [people[name] for name in refs.names]))
+
+
+def _preset(settings: GroupingSettings) -> dict[str, Any]:
+    """What a preset decides beside what is always noted."""
+    names = ("preset", "centre_of", "sent_to", "softness", "min_share")
+    return {} if settings.preset is None else {name: getattr(settings, name) for name in names}
 
 
 def _too_few(accepted: int) -> str:
@@ -265,14 +295,18 @@ def _cluster(
     """Cluster of each row, and the rule for other rows."""
     # scikit-learn and the compiled rule are loaded here, so that importing fewest stays light.
     from fewest.references.clustering import ClusterSpace, ScoreSoftKMeans
-    from fewest.references.clustering.embedding import identity, named
+    from fewest.references.clustering.embedding import identity, named, pacmap
     from fewest.references.clustering.soft_kmeans import choose_clusters
 
     space = ClusterSpace.read(decision, schema, rows)
     # One cluster needs no map: its centre is the only one there is.
     chosen = named(settings.embedding, settings.random_state)
+    if settings.preset == "authors" and isinstance(chosen, pacmap):
+        chosen = replace(chosen, middle_near=AUTHORS_MIDDLE_NEAR)
     fitted = (identity() if settings.n_clusters == 1 else chosen).fit(space.encode(rows))
     places, softness = fitted.coordinates, centred_score(decision, score)
+    if settings.softness == "step":
+        softness = np.where(score >= decision.cut, 1.0, 0.0)
 
     def fit(n_clusters: int) -> ScoreSoftKMeans:
         return ScoreSoftKMeans(n_clusters, m=settings.m, random_state=settings.random_state).fit(places, score=softness)
@@ -310,7 +344,7 @@ def _accepted(refs: References, gone: list[str], people: Sequence[pd.DataFrame])
     kept = np.flatnonzero(good)
     assigner = refs.assigner
     if isinstance(assigner, ByEmbedding):
-        assigner = replace(assigner, centres=assigner.centres[kept])
+        assigner = assigner.take(kept.tolist())
     return replace(refs.take(kept.tolist()), provenance={**refs.provenance, "left_out": gone}, assigner=assigner)
 
 

@@ -1,7 +1,8 @@
 """References as a file: values, names, provenance and signatures; neither the model nor a row of its training table.
 
 Format 2 adds the schema, the decision in words, quantiles of the accepted cases' numbers, ranges, flexible references
-and signatures. Files of format 1 stay readable.
+and signatures. Format 3 adds the rule that sends cases to references on a map; a file is written in it only where it
+has one, so that a version that does not know the rule refuses it. Files of formats 1 and 2 stay readable.
 """
 
 from __future__ import annotations
@@ -24,8 +25,8 @@ from fewest.tables.saved_schema import schema_from_json, schema_to_json
 from fewest.tables.schema import Feature, Schema
 from fewest.tables.values import value_of
 
-FORMAT = 2
-READABLE = (1, 2)
+FORMAT, WITH_RULE = 2, 3
+READABLE = (1, FORMAT, WITH_RULE)
 UNKNOWN_SUPPORT = -1
 
 
@@ -47,6 +48,7 @@ class Saved:
     # For each reference the one it is the flexible twin of, -1 for none; empty where there are no twins
     flexible_of: tuple[int, ...] = ()
     signatures: tuple[Signature | None, ...] = ()  # As they stand in the file, whether they hold or not
+    rule: Mapping[str, Any] | None = None  # what assignment by embedding needs, see `by_embedding`
 
     def __len__(self) -> int:
         return len(self.names)
@@ -77,12 +79,20 @@ class Saved:
 
     def to_dict(self, whole: bool = True) -> dict[str, Any]:
         """Plain values; without the schema and the quantiles unless ``whole``."""
-        short = {"format": FORMAT, "assignment": self.assignment, "provenance": dict(self.provenance),
-                 "references": [self._entry(k) for k in range(len(self))]}  # fmt: skip
+        entries = [self._entry(k) for k in range(len(self))]
+        short: dict[str, Any] = {"format": FORMAT if self.rule is None else WITH_RULE, "assignment": self.assignment,
+                                 "provenance": dict(self.provenance), "references": entries}  # fmt: skip
         if not whole:
             return short
         described = {} if self.schema is None else schema_to_json(self.schema)
-        return {**short, "decision": dict(self.decision), "schema": described, "quantiles": self.spread.to_dict()}
+        rule = {} if self.rule is None else {"rule": dict(self.rule)}
+        return {
+            **short,
+            "decision": dict(self.decision),
+            "schema": described,
+            "quantiles": self.spread.to_dict(),
+            **rule,
+        }
 
     def _entry(self, number: int) -> dict[str, Any]:
         """One reference; what is not known of it is left out."""
@@ -121,7 +131,7 @@ def read_saved(path: str | Path) -> Saved:
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
         if content.get("format") not in READABLE:
-            raise DataError(f"{path.name} is not a references file of format 1 or 2", do="save it again")
+            raise DataError(f"{path.name} is not a references file of format 1, 2 or 3", do="save it again")
         return from_dict(content)
     except FewestError:
         raise
@@ -166,6 +176,7 @@ def from_dict(content: Mapping[str, Any]) -> Saved:
         spread=_spread(content, entries),
         flexible_of=_twins(entries, names),
         signatures=tuple(None if signature is None else Signature.from_dict(signature) for signature in signatures),
+        rule=None if content.get("rule") is None else dict(content["rule"]),
     )
 
 

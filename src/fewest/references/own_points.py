@@ -14,6 +14,7 @@ import pandas as pd
 from fewest.decision import Decision
 from fewest.errors import DataError, FewestWarning
 from fewest.references.base import Assignment, OnPositive, References, scored
+from fewest.references.by_embedding import from_plain
 from fewest.references.file import UNKNOWN_SUPPORT, Saved, read_saved
 from fewest.tables.frames import to_frame
 from fewest.tables.schema import Schema
@@ -47,8 +48,8 @@ def supplied(
     on_positive : str
         As in `single`.
     assignment : str, optional
-        ``features`` or ``sparsest``; default: what the file says, otherwise ``features``. References saved with
-        ``embedding`` come back with ``features``: the rule of the embedding holds training rows and is not saved.
+        ``features`` or ``sparsest``; default: what the file says, otherwise ``features``. A file that says
+        ``embedding`` and does not hold its rule is compared by ``features`` instead, with a warning.
 
     Examples
     --------
@@ -129,8 +130,19 @@ def _from_file(
     provenance = dict(refs.provenance)
     if saved.provenance:
         provenance["made"] = saved.provenance.get("made", dict(saved.provenance))
-    if saved.assignment == "embedding":
-        provenance["note"] = "saved with assignment by embedding, which a file does not hold"
+    if saved.rule is not None and assignment in (None, "embedding"):
+        plain = [k for k in range(len(refs)) if not saved.flexible_of or saved.flexible_of[k] < 0]
+        rule = from_plain(saved.rule, decision, schema, refs.frame.iloc[plain])
+        refs = replace(refs, assigner=rule, assignment="embedding")
+    elif saved.assignment == "embedding":
+        provenance["note"] = "saved with assignment by embedding, whose rule was not used"
+        if assignment is None:
+            warnings.warn(
+                "these references were saved with assignment by embedding, and the file does not hold its rule: cases "
+                "are compared with the closest reference, feature by feature, instead",
+                FewestWarning,
+                stacklevel=4,
+            )
     return replace(
         refs,
         provenance=provenance,

@@ -227,6 +227,27 @@ def test_an_option_of_another_kind_is_refused(
     assert words in capsys.readouterr().err
 
 
+def test_the_papers_clusters_go_to_a_file_with_a_yes_and_assign_on_their_map(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pytest.importorskip("pacmap")
+    path = tmp_path / "refs.json"
+    call = [*BUILD, str(path), "--kind", "clusters", "--preset", "paper", "--n-clusters", "3", "--m", "1.01"]
+    assert main(call) == 2
+    assert "--training-rows" in capsys.readouterr().err
+    assert main([*call, "--training-rows"]) == 0
+    assert json.loads(path.read_text())["rule"]["training_rows"] > 500
+    capsys.readouterr()
+    assert main(["explain", "--demo", "german", "--references", str(path), "--json"]) == 0
+    printed = capsys.readouterr()
+    assert "warning" not in printed.err
+    answers = json.loads(printed.out)
+    assert answers["references"]["assignment"] == "embedding"
+    assert len({answer["reference"] for answer in answers["answers"] if answer["sev"]}) > 1
+    assert main([*BUILD, str(path), "--preset", "paper"]) == 2
+    assert "--preset is for --kind clusters" in capsys.readouterr().err
+
+
 def test_references_are_a_word_or_a_file_and_a_misspelt_word_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["explain", "--demo", "german", "--references", "clusters", "--json"]) == 0
     printed = json.loads(capsys.readouterr().out)

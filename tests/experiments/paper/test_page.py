@@ -75,7 +75,7 @@ def test_every_table_and_figure_is_on_the_page_beside_the_papers() -> None:
     text = " ".join(seen.text)
     assert "1 table and 1 figure." in text
     assert "1.100 ± 0.141" in text
-    assert "paper 1.00 ± 0.00" in text
+    assert "printed 1.00 ± 0.00" in text
     assert "1.235" in text
     assert "case 7" in text
     for link in ("figures/closeness.svg", "figures/closeness.png", "figures/closeness.csv", "trees.json", "trees.md"):

@@ -242,7 +242,7 @@ def test_means_spreads_and_differences_are_those_of_the_splits() -> None:
     assert (cell.mean, cell.sd, cell.count, cell.difference) == (11.0, 1.0, 3, -1.0)
     assert lines[1].cells["value"].paper is None
     text = as_text(Sums(), lines).splitlines()
-    assert text[2].split() == ["dataset", "method", "splits", "value", "paper", "diff", "none"]
+    assert text[2].split() == ["dataset", "method", "splits", "value", "printed", "diff", "none"]
     assert text[4].split() == ["german", "plus", "3", "11.00", "±", "1.00", "12.00", "-1.00", "-"]
     assert text[5].split() == ["german", "times", "3", "10.00", "±", "10.00", "-", "-", "-"]
     assert text[-1] == "A note."

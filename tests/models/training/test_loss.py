@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -12,15 +13,16 @@ import pytest
 
 import fewest as fw
 from fewest.decision import Decision
+from fewest.errors import FewestWarning, UsageError
 from fewest.models.training import AllOptClassifier, Architecture, Optimizer, SevLoss
 from fewest.models.training._session import Session
-from fewest.models.training._trainer import AllOptTerm, Batch
+from fewest.models.training._trainer import AllOptTerm, Batch, reference_loss, sev_loss
 from fewest.references import References
 
 torch = pytest.importorskip("torch")
 
 MODELS = ("logistic", "mlp", "boosted")
-C1, C2, LOSS = 0.7, 0.3, SevLoss(margin=0.05, anchor=False)
+C1, C2, LOSS = 0.7, 0.3, SevLoss(margin=0.02, theta=0.05, anchor=False)
 
 
 def _flexible(decision: Decision, X: Any, y: Any) -> References:
@@ -99,7 +101,7 @@ def literal(begun: Session) -> float:
         values = []
         for k in candidates[i]:
             reference = references.frame.iloc[int(k)]
-            pos.append(max(f(reference), 0.5 - LOSS.margin))
+            pos.append(max(f(reference), 0.5 - 0.05))
             for feature in begun.schema.features:
                 aligned = query.copy()
                 for column in feature.columns:
@@ -129,7 +131,7 @@ def test_a_loss_that_takes_the_reference_number_for_a_feature_is_caught(model: s
             labels = self.targets.candidates[numbers]
             aligned = head.aligned(batch.rows[found], self.targets[numbers])
             own = aligned.gather(2, labels[:, :, None])
-            scores = torch.sigmoid(head.logits(self.targets.references))[labels].clamp(min=0.5 - LOSS.margin)
+            scores = torch.sigmoid(head.logits(self.targets.references))[labels].clamp(min=0.5 - 0.05)
             floor = torch.sigmoid(own.flatten(1).amin(1)).clamp(min=0.5 - LOSS.margin)
             return C1 * floor.mean() + C2 * scores.mean()
 
@@ -207,3 +209,59 @@ def test_a_batch_without_positives_costs_nothing() -> None:
     negatives = (begun.head.logits(begun.trainer.rows) < 0).nonzero()[:, 0]
     rows = begun.trainer.rows[negatives]
     assert float(term(begun.head, Batch(negatives, rows, begun.head.logits(rows))).detach()) == 0.0
+
+
+def odds(*chances: float) -> Any:
+    return torch.logit(torch.tensor(chances, dtype=torch.float64))
+
+
+def test_the_papers_two_terms_have_floors_of_their_own() -> None:
+    """max(score, 0.5) of aligned queries, max(score, 0.45) of references; one margin for both gives other figures."""
+    assert float(reference_loss(odds(0.48, 0.30)[:, None], 0.05)) == pytest.approx(0.465)
+    assert float(sev_loss(odds(0.48, 0.30)[:, None, None], 0.0)) == pytest.approx(0.5)
+    assert float(sev_loss(odds(0.70, 0.30)[:, None, None], 0.0)) == pytest.approx(0.6)
+    assert float(reference_loss(odds(0.48, 0.30)[:, None], 0.0)) == pytest.approx(0.5)  # what one margin of 0 gave
+    paper = AllOptClassifier.paper().loss
+    assert paper is not None
+    assert (paper.margin, paper.reference_margin, paper.anchor) == (0.0, 0.05, False)
+    assert SevLoss(margin=0.1).reference_margin == 0.1
+
+
+def test_a_term_with_one_margin_for_both_is_caught() -> None:
+    """Negative control of the test of the formula: references below one half tell the two apart."""
+    begun, term = session("logistic", "single")
+    one = AllOptTerm(C1, C2, replace(LOSS, theta=None), term.targets, lambda epoch: None)
+    assert float(one(begun.head, batch(begun)).detach()) != pytest.approx(literal(begun), abs=1e-3)
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_the_papers_preset_trains_from_raw_rows_to_explanations(model: Any) -> None:
+    frame, labels = table(3, 200)
+    small = {"warmup_epochs": 8, "epochs": 3, "positive": "bad", "device": "cpu", "booster": _booster(), "hidden": (8,)}
+    trained = AllOptClassifier.paper(model, c1=1.0, c2=1.0, **small).fit(frame, labels)
+    settings = trained.get_params()
+    assert settings["optimizer__learning_rate"] == 0.1
+    assert settings["optimizer__l2"] == 0.0
+    assert settings["architecture__encoder" if model != "boosted" else "architecture__learn"] in ("linear", "trees")
+    assert trained.history_["phase"].tolist()[:8] == ["warm-up"] * 8
+    out = fw.Explainer(Decision(trained, positive="bad"), trained.references_).explain(frame)
+    assert (trained.predict(frame) == labels).mean() > 0.7
+    assert out.sev().mean() < 1.5
+
+
+def test_the_papers_preset_with_clusters_makes_them_its_own_way() -> None:
+    pytest.importorskip("pacmap")
+    frame, labels = table(4, 200)
+    clustered = AllOptClassifier.paper(references="clusters", warmup_epochs=3, epochs=1, positive="bad", device="cpu")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", FewestWarning)
+        clustered.fit(frame, labels)
+    assert clustered.references_.provenance["preset"] == "paper"
+    assert clustered.references_.assignment == "embedding"
+
+
+@pytest.mark.parametrize("theta", [-0.1, "0.05"])
+def test_a_theta_that_is_no_number_from_zero_is_refused(theta: Any) -> None:
+    frame, labels = table(5, 60)
+    with pytest.raises(UsageError, match="theta"):
+        AllOptClassifier.paper(theta=theta).fit(frame, labels)

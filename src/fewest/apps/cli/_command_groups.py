@@ -57,6 +57,11 @@ class BuildRequest:
     centre: Annotated[Centre | None, typer.Option(help="Middle of a group. Default: mean; of groups: median.")] = None
     n_clusters: Annotated[int | None, typer.Option(min=1, help="Groups. Default: 8; near-threshold: 1.")] = None
     embedding: Annotated[str | None, typer.Option(help="Map of the groups: identity, pca or pacmap.")] = None
+    assignment: Annotated[str | None, typer.Option(help="Which of several: features, embedding or sparsest.")] = None
+    m: Annotated[float | None, typer.Option(help="How soft groups are to rows decided against. Default: 2.")] = None
+    min_share: Annotated[float | None, typer.Option(help="Least share of a group. Default: 0.02.")] = None
+    preset: Annotated[str | None, typer.Option(help="SEV-cluster of the paper's text or the authors' code.")] = None
+    training_rows: Annotated[bool, typer.Option("--training-rows", help="The file may hold training rows.")] = False
     width: Annotated[float | None, typer.Option(help="Band of scores that are just accepted. Default: 0.1.")] = None
     flexible: Annotated[float | None, typer.Option(help="Let numbers move by such a quantile, e.g. 0.05.")] = None
     random_state: RandomState = 0
@@ -163,6 +168,7 @@ class PaperTableRequest:
     splits: Annotated[int | None, typer.Option(min=1, help="First N splits. Default: 10, quick: 2.", metavar="N")] = (
         None
     )
+    preset: Annotated[str | None, typer.Option(help="Whose procedure: paper, authors, ours, both or all.")] = None
     out: Annotated[Path | None, typer.Option(help="Folder for results; a stopped run goes on from there.")] = None
     jobs: Jobs = 1
     quick: Quick = False

@@ -50,7 +50,7 @@ def run_table(request: PaperTableRequest) -> int:
     """Measure, print, write."""
     if request.name == EXAMPLES:
         return run_examples(request)
-    table = paper.find(request.name, request.data_dir, request.quick)
+    table = paper.find(request.name, request.data_dir, request.quick, request.preset)
     check_folder(request.out)
     kept = f"{table.stored_as}-quick" if table.quick else table.stored_as
     store = Store() if request.out is None else FileStore(request.out, kept)

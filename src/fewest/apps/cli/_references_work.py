@@ -36,7 +36,7 @@ def run_build(request: BuildRequest) -> int:
         )  # fmt: skip
     if request.flexible is not None:
         refs = refs.flexible(request.flexible)
-    refs.save(request.out)
+    refs.save(request.out, training_rows=request.training_rows)
     if request.as_json:
         print(json.dumps({"file": str(request.out), **refs.to_dict()}, indent=1, default=str))
         return 0
@@ -63,11 +63,14 @@ def _options(request: BuildRequest) -> dict[str, Any]:
     """What was asked for, of the options this kind has; the rest is as in the library."""
     given = {
         "centre": None if request.centre is None else request.centre.value, "n_clusters": request.n_clusters,
-        "embedding": request.embedding, "width": request.width,
+        "embedding": request.embedding, "width": request.width, "assignment": request.assignment, "m": request.m,
+        "min_share": request.min_share, "preset": request.preset,
     }  # fmt: skip
     options = {name: value for name, value in given.items() if value is not None}
-    of_groups = {"n_clusters": ("clusters", "near-threshold"), "embedding": ("clusters", "near-threshold")}
-    for name, kinds in {**of_groups, "width": ("near-threshold",)}.items():
+    of_groups = dict.fromkeys(
+        ("n_clusters", "embedding", "assignment", "m", "min_share"), ("clusters", "near-threshold")
+    )
+    for name, kinds in {**of_groups, "preset": ("clusters",), "width": ("near-threshold",)}.items():
         if name in options and request.kind.value not in kinds:
             option = f"--{name.replace('_', '-')}"
             raise UsageError(f"{option} is for --kind {' or '.join(kinds)}", do=f"leave {option} out")

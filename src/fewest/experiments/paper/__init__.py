@@ -8,7 +8,7 @@ from __future__ import annotations
 from importlib import import_module
 from pathlib import Path
 
-from fewest.errors import UsageError
+from fewest.errors import UsageError, check_word
 from fewest.experiments.paper.base import Printed, Record, Table, TableColumn, Unit
 from fewest.experiments.paper.data import Rows, data_folder, load_split
 from fewest.experiments.paper.runner import FileStore, Store, run
@@ -60,8 +60,11 @@ def names() -> tuple[str, ...]:
     return tuple(_TABLES)
 
 
-def find(name: str, folder: str | Path | None = None, quick: bool = False) -> Table:
+def find(name: str, folder: str | Path | None = None, quick: bool = False, preset: str | None = None) -> Table:
     """One of `names()`, bound to the folder of the paper's data (default: FEWEST_DATA), and to full or quick settings.
+
+    ``preset``, where the table has some, leaves its lines of the paper's procedure (``paper``), of ours (``ours``), or
+    ``both``, and measures nothing else.
 
     Examples
     --------
@@ -71,5 +74,9 @@ def find(name: str, folder: str | Path | None = None, quick: bool = False) -> Ta
     if name not in _TABLES:
         raise UsageError(f'there is no table "{name}"', do=f"choose from {', '.join(_TABLES)}")
     module, kind = _TABLES[name]
-    table: Table = getattr(import_module(f"{__name__}.{module}"), kind)(folder=folder, quick=quick)
+    table: Table = getattr(import_module(f"{__name__}.{module}"), kind)(folder=folder, quick=quick, preset=preset)
+    if preset is not None and not table.presets:
+        raise UsageError(f'the table "{name}" has one procedure', do="leave --preset out")
+    if preset is not None:
+        check_word("preset", preset, table.presets)
     return table

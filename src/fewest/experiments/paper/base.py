@@ -85,9 +85,12 @@ class Table(ABC):
     published: ClassVar[Published]  # the paper's figures
     notes: ClassVar[tuple[str, ...]]  # why figures here and there differ, in sentences
     quick_rows: ClassVar[int] = 400  # of either part of a split with quick settings
+    presets: ClassVar[tuple[str, ...]] = ()  # whose procedure can be asked for; none where there is one only
 
     folder: str | Path | None = None  # where the paper's data are; default: FEWEST_DATA
     quick: bool = False  # few rows and small models: to see that everything runs, not to compare
+    # One of `presets`: this table's own lines of that procedure alone. Default: all lines, with tables stored together.
+    preset: str | None = None
 
     @abstractmethod
     def settings(self, dataset: str) -> Mapping[str, Any]:
@@ -96,6 +99,10 @@ class Table(ABC):
     @abstractmethod
     def cells(self, dataset: str, split: int, tell: Tell) -> list[Record]:
         """Figures of all methods; they depend on the dataset, the split and the settings alone."""
+
+    def shown(self, method: str) -> str:
+        """A method as it is named in the table."""
+        return method
 
     def rows(self, dataset: str, split: int) -> Rows:
         """One split of a dataset; of the first rows of its parts where quick settings do."""

@@ -25,7 +25,7 @@ from fewest.experiments.paper.base import Record, Table, Tell, Unit, silent
 from fewest.experiments.paper.data import checksum
 from fewest.experiments.paper.figures import Drawing, Figure
 from fewest.experiments.paper.runner import FileStore, ForgivingStore, make_folder, run
-from fewest.experiments.paper.summary import Cell, TableLine, as_dict, as_markdown, measured, summarise
+from fewest.experiments.paper.summary import Cell, TableLine, as_dict, as_markdown, measured, settings_notes, summarise
 from fewest.persistence.versions import versions
 from fewest.references.signatures import Clock, utc_now
 from fewest.reporting.page_templates import render
@@ -319,13 +319,16 @@ def _table(of: Measured, quick: bool) -> dict[str, Any]:
         "stem": f"{table.name}-quick" if quick else table.name,
         "headings": ["dataset", "method", "splits", *(column.heading for column in columns)],
         "rows": [
-            ((line.dataset, line.method, str(line.splits)), [_cell(line.cells[c.figure], c.decimals) for c in columns])
+            (
+                (line.dataset, table.shown(line.method), str(line.splits)),
+                [_cell(line.cells[c.figure], c.decimals) for c in columns],
+            )
             for line in lines
         ],
-        "notes": table.notes,
+        "notes": [*table.notes, *settings_notes(table, lines)],
     }
 
 
 def _cell(cell: Cell, decimals: int) -> dict[str, str]:
     """What was measured, and the paper's figure where it has one."""
-    return {"ours": measured(cell, decimals), "paper": "" if cell.paper is None else f"paper {cell.paper}"}
+    return {"ours": measured(cell, decimals), "paper": "" if cell.paper is None else f"printed {cell.paper}"}

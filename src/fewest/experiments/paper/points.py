@@ -43,6 +43,16 @@ from fewest.results.explanations import Explanations
 from fewest.tables.schema import MAX_DECIMALS, Schema
 
 FLEXIBILITY = (0.05, 0.10, 0.20)
+# Lines of SEV-cluster -> how they are named, and what `references.clusters` is given beside the number and m.
+CLUSTER_WAYS: dict[str, tuple[str, dict[str, Any]]] = {
+    "clusters paper": ("paper's procedure", {"preset": "paper"}),
+    "clusters authors": ("authors' code", {"preset": "authors"}),
+    "clusters": ("ours (default)", {}),
+}
+PRESETS = {
+    "paper": ("clusters paper",), "authors": ("clusters authors",), "ours": ("clusters",),
+    "both": ("clusters paper", "clusters"), "all": tuple(CLUSTER_WAYS),
+}  # fmt: skip
 KINDS = ("L2LR", "L1LR")
 # How much of the way from the typical accepted case to the boundary the reference is moved; the paper does not say.
 SHARES = (0.0, 0.25, 0.5, 0.75, 0.9)
@@ -61,8 +71,9 @@ def _printed(table: str, l_inf: str) -> Published:
     out: dict[tuple[str, str], dict[str, Printed]] = {}
     for (dataset, method), figures in printed("printed.csv", table).items():
         model, *eps = method.split()
-        ours = " ".join([model, *(["clusters"] if table != "sev1" else []), *eps])
-        out[dataset, ours] = {l_inf if name == "l_inf" else name: value for name, value in figures.items()}
+        known = {l_inf if name == "l_inf" else name: value for name, value in figures.items()}
+        for way in ("",) if table == "sev1" else CLUSTER_WAYS:
+            out[dataset, " ".join([model, *([way] if way else []), *eps])] = known
     return out
 
 
@@ -73,6 +84,7 @@ class PointsTable(Table):
     datasets: ClassVar[tuple[str, ...]] = tuple(CLUSTERS)
     columns: ClassVar[tuple[TableColumn, ...]] = (
         *PERFORMANCE,
+        TableColumn("decided", "cases decided positive", 1),
         TableColumn("sev", "mean SEV"),
         TableColumn("unreachable", "not possible", 1),
         TableColumn("l_inf", "mean l_inf", 2),
@@ -94,8 +106,17 @@ class PointsTable(Table):
     def settings(self, dataset: str) -> Mapping[str, Any]:
         """Everything that decides the figures beside the data and the split."""
         count, m = CLUSTERS[dataset]
-        return {"models": MODELS, "n_clusters": count, "m": m, "flexibility": FLEXIBILITY, "cases": CASES, "layout": 3,
-                **changed_defaults()}  # fmt: skip
+        chosen = {} if self.preset is None else {"table": self.name, "preset": self.preset}
+        lines = {name: given for name, (_, given) in CLUSTER_WAYS.items()}
+        return {"models": MODELS, "n_clusters": count, "m": m, "flexibility": FLEXIBILITY, "cases": CASES, "layout": 4,
+                "lines": lines, **chosen, **changed_defaults()}  # fmt: skip
+
+    def shown(self, method: str) -> str:
+        """Whose procedure a line of clusters is."""
+        model, *rest = method.split()
+        eps = [word for word in rest if word[0].isdigit()]
+        way = CLUSTER_WAYS.get(" ".join(word for word in rest if word not in eps))
+        return method if way is None else f"{' '.join([model, *eps])}, {way[0]}"
 
     def cells(self, dataset: str, split: int, tell: Tell) -> list[Record]:
         """Fit the four models on one split and explain with all references."""
@@ -109,10 +130,35 @@ class PointsTable(Table):
             if densities is None:  # they know the accepted rows, not the model
                 densities = densities_of(decision, rows, CLUSTERS[dataset][0])
             fixed = performance(model, rows)
-            for label, refs in _references(decision, rows, dataset):
+            for label, refs in self._references(decision, rows, dataset):
                 figures = {} if refs is None else explain(decision, refs, rows, densities)
                 records.append(Record(dataset, label.format(kind=kind), {**fixed, **figures}))
         return records
+
+    def _references(self, decision: Decision, rows: Rows, dataset: str) -> Iterator[tuple[str, References | None]]:
+        """Method names, with a place for the model's, and references; None where the model accepts no centre."""
+        X, y = rows.X_train, rows.y_train
+        if self.preset is None:
+            yield "{kind}", references.single(decision, X, y, on_positive="allow")
+            loose = unrounded(Schema.infer(X))
+            yield "{kind} unrounded", references.single(decision, X, y, schema=loose, on_positive="allow")
+        count, m = CLUSTERS[dataset]
+        for way in CLUSTER_WAYS if self.preset is None else PRESETS[self.preset]:
+            centres = accepted(references.clusters, decision, X, y, n_clusters=count, m=m, **CLUSTER_WAYS[way][1])
+            if self.preset is None or self.name == "sevc":
+                yield f"{{kind}} {way}", centres
+            for eps in FLEXIBILITY if self.preset is None or self.name == "sevcf" else ():
+                yield f"{{kind}} {way} {eps:.2f}", None if centres is None else centres.flexible(eps)
+
+
+CLUSTER_NOTES = (
+    "Paper's procedure: clusters on a PaCMAP map, the mean of all rows of a cluster, the reference nearest on the map. "
+    "Authors' code: the median of the cluster's accepted rows, and memberships in two steps. Ours (default): the "
+    "median of accepted rows, clusters of the encoded rows with at least 2 % of them, the reference that needs the "
+    "fewest features. Printed: the paper's table, beside all three.",
+    "On the PaCMAP map new rows are placed by landmarks, not by PaCMAP's transform; levels of a category stay whole.",
+    *PointsTable.notes,
+)
 
 
 class Sev1Table(PointsTable):
@@ -125,11 +171,13 @@ class Sev1Table(PointsTable):
 
 
 class SevClusterTable(PointsTable):
-    """SEV-cluster as this package does it: of all clusters' references, the one that needs the fewest features."""
+    """SEV-cluster: the paper's procedure, the authors' code, and ours (default): the cluster that needs the fewest."""
 
     name: ClassVar[str] = "sevc"
     title: ClassVar[str] = "SEV-cluster under different models"
-    methods: ClassVar[tuple[str, ...]] = tuple(f"{kind} clusters" for kind in MODELS)
+    methods: ClassVar[tuple[str, ...]] = tuple(f"{kind} {way}" for kind in MODELS for way in CLUSTER_WAYS)
+    presets: ClassVar[tuple[str, ...]] = tuple(PRESETS)
+    notes: ClassVar[tuple[str, ...]] = CLUSTER_NOTES
     published: ClassVar[Published] = _printed("sevc", "l_inf_median")
 
 
@@ -138,20 +186,12 @@ class SevFlexibleTable(PointsTable):
 
     name: ClassVar[str] = "sevcf"
     title: ClassVar[str] = "SEV-cluster+F under different models"
-    methods: ClassVar[tuple[str, ...]] = tuple(f"{kind} clusters {eps:.2f}" for kind in MODELS for eps in FLEXIBILITY)
+    methods: ClassVar[tuple[str, ...]] = tuple(
+        f"{kind} {way} {eps:.2f}" for kind in MODELS for way in CLUSTER_WAYS for eps in FLEXIBILITY
+    )
+    presets: ClassVar[tuple[str, ...]] = tuple(PRESETS)
+    notes: ClassVar[tuple[str, ...]] = CLUSTER_NOTES
     published: ClassVar[Published] = _printed("sevcf", "l_inf_median")
-
-
-def _references(decision: Decision, rows: Rows, dataset: str) -> Iterator[tuple[str, References | None]]:
-    """Method names, with a place for the model's, and their references; None where the model accepts no centre."""
-    yield "{kind}", references.single(decision, rows.X_train, rows.y_train, on_positive="allow")
-    loose = unrounded(Schema.infer(rows.X_train))
-    yield "{kind} unrounded", references.single(decision, rows.X_train, rows.y_train, schema=loose, on_positive="allow")
-    count, m = CLUSTERS[dataset]
-    centres = accepted(references.clusters, decision, rows.X_train, rows.y_train, n_clusters=count, m=m)
-    yield "{kind} clusters", centres
-    for eps in FLEXIBILITY:
-        yield f"{{kind}} clusters {eps:.2f}", None if centres is None else centres.flexible(eps)
 
 
 def unrounded(schema: Schema) -> Schema:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -68,7 +69,13 @@ def _cell(table: Table, column: TableColumn, key: tuple[str, str], records: list
     return Cell(mean, spread, len(values), table.published.get(key, {}).get(column.figure))
 
 
-def as_dict(table: Table, lines: Iterable[TableLine]) -> dict[str, Any]:
+def settings_notes(table: Table, lines: Iterable[TableLine]) -> list[str]:
+    """Everything that decides the figures, in a sentence per dataset shown."""
+    found = dict.fromkeys(line.dataset for line in lines)
+    return [f"Settings, {dataset}: {json.dumps(dict(table.settings(dataset)), sort_keys=True)}" for dataset in found]
+
+
+def as_dict(table: Table, lines: Sequence[TableLine]) -> dict[str, Any]:
     """The table as plain values."""
     return {
         "table": table.name,
@@ -76,11 +83,12 @@ def as_dict(table: Table, lines: Iterable[TableLine]) -> dict[str, Any]:
         "quick": table.quick,
         "columns": {column.figure: column.heading for column in table.columns},
         "lines": [
-            {"dataset": line.dataset, "method": line.method, "splits": line.splits,
+            {"dataset": line.dataset, "method": line.method, "line": table.shown(line.method), "splits": line.splits,
              "figures": {name: plain(_parts(cell)) for name, cell in line.cells.items()}}
             for line in lines
         ],
         "notes": list(table.notes),
+        "settings": {name: dict(table.settings(name)) for name in dict.fromkeys(line.dataset for line in lines)},
     }  # fmt: skip
 
 
@@ -91,12 +99,13 @@ def _parts(cell: Cell) -> dict[str, Any]:
     return out
 
 
-def as_text(table: Table, lines: Iterable[TableLine]) -> str:
+def as_text(table: Table, lines: Sequence[TableLine]) -> str:
     """The table for a terminal: each figure here, then the paper's and the difference where it has one."""
     # The paper's spread is left to the other forms: a terminal is not that wide.
     head, *body = aligned(_rows(table, lines, lambda printed: f"{printed.mean:.2f}"))
     rule = "-" * max(map(len, (head, *body)))
-    return "\n".join([table.title, "", head.rstrip(), rule, *(line.rstrip() for line in body), "", *table.notes])
+    notes = [*table.notes, *settings_notes(table, lines)]
+    return "\n".join([table.title, "", head.rstrip(), rule, *(line.rstrip() for line in body), "", *notes])
 
 
 def aligned(rows: Sequence[Sequence[str]]) -> list[str]:
@@ -105,9 +114,9 @@ def aligned(rows: Sequence[Sequence[str]]) -> list[str]:
     return ["  ".join(f"{text:<{width}}" for text, width in zip(row, widths, strict=True)) for row in rows]
 
 
-def as_markdown(table: Table, lines: Iterable[TableLine]) -> str:
+def as_markdown(table: Table, lines: Sequence[TableLine]) -> str:
     """The table as Markdown."""
-    notes = [f"- {note}" for note in table.notes]
+    notes = [f"- {note}" for note in (*table.notes, *settings_notes(table, lines))]
     return "\n".join([f"# {table.title}", "", *markdown_rows(_rows(table, lines, str)), "", *notes]) + "\n"
 
 
@@ -122,10 +131,10 @@ def _rows(table: Table, lines: Iterable[TableLine], printed: Callable[[Printed],
     compared = {figure for figures in table.published.values() for figure in figures}
     heading = ["dataset", "method", "splits"]
     for column in table.columns:
-        heading += [column.heading, "paper", "diff"] if column.figure in compared else [column.heading]
+        heading += [column.heading, "printed", "diff"] if column.figure in compared else [column.heading]
     rows = [heading]
     for line in lines:
-        row = [line.dataset, line.method, str(line.splits)]
+        row = [line.dataset, table.shown(line.method), str(line.splits)]
         for column in table.columns:
             cell = line.cells[column.figure]
             row.append(measured(cell, column.decimals))

@@ -153,13 +153,13 @@ def sev_loss(aligned: Any, margin: float = 0.0) -> Any:
     return least.clamp(min=HALF - margin).mean()
 
 
-def reference_loss(references: Any, margin: float = 0.05) -> Any:
-    """What references cost that are not safely on the negative side: the mean of ``max(score, 0.5 - margin)``.
+def reference_loss(references: Any, theta: float = 0.05) -> Any:
+    """What references cost that are not safely on the negative side: the mean of ``max(score, 0.5 - theta)``.
 
     ``references`` (queries, references) has the log-odds of those each query is compared with. The paper writes a sum
     over queries; a mean over the same keeps its weight when batches change size.
     """
-    return torch.sigmoid(references).clamp(min=HALF - margin).mean()
+    return torch.sigmoid(references).clamp(min=HALF - theta).mean()
 
 
 def anchored(aligned: Any, logits: Any) -> Any:
@@ -199,7 +199,7 @@ class AllOptTerm(Term):
 
     def __call__(self, head: Head, batch: Batch) -> Any:
         """Value on a batch; zero where nothing in it is decided positive."""
-        margin, loss = self.loss.margin, batch.logits.new_zeros(())
+        loss = batch.logits.new_zeros(())
         # Batches are in random order: the first queries are a fair sample.
         found = (batch.logits.detach() >= 0).nonzero()[:, 0][: self.loss.queries_per_step]
         if len(found) == 0:
@@ -207,7 +207,8 @@ class AllOptTerm(Term):
         numbers = batch.numbers[found]
         if self.c2:
             scores = head.logits(self.targets.references)
-            loss = loss + self.c2 * reference_loss(scores[self.targets.candidates[numbers]], margin)
+            chosen = scores[self.targets.candidates[numbers]]
+            loss = loss + self.c2 * reference_loss(chosen, self.loss.reference_margin)
         if not self.c1:
             return loss
         aligned = head.aligned(batch.rows[found], self.targets[numbers])
@@ -215,7 +216,7 @@ class AllOptTerm(Term):
         self.unturned += (aligned.detach().flatten(1).amin(dim=1) >= 0).sum()
         if self.loss.anchor:
             aligned = anchored(aligned, batch.logits)
-        return loss + self.c1 * sev_loss(aligned, margin)
+        return loss + self.c1 * sev_loss(aligned, self.loss.margin)
 
 
 def misfit(values: Any, offsets: Any) -> Any:

@@ -16,6 +16,11 @@ SCHEDULES = ("constant", "cosine")
 # Adam's step where none is given: the paper's 0.1 makes nets diverge, and a linear model is no better for it.
 RATES = {"logistic": 0.02, "mlp": 0.001, "boosted": 0.01}
 WARM_UP = 80
+# The paper's appendix on training: two phases, batches of 128, a step of 0.1, theta 0.05, nothing else in the loss.
+PAPER: dict[str, Any] = {
+    "warmup_epochs": WARM_UP, "epochs": 20, "batch_size": 128, "learning_rate": 0.1, "l2": 0.0,
+    "margin": 0.0, "theta": 0.05, "anchor": False, "refresh": 5,
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -25,7 +30,9 @@ class SevLoss:
     Parameters
     ----------
     margin : float
-        How far below one half is low enough; the paper's SEV loss has none.
+        How far below one half an aligned query is low enough; the paper's SEV loss has none.
+    theta : float, optional
+        How far below one half a reference is low enough; the paper's is 0.05. Default: the margin.
     anchor : bool
         Leave the mean score to the cross-entropy, so that queries are not won by deciding against nobody. The paper's
         loss does not; see `docs/methods/training.md`.
@@ -39,10 +46,16 @@ class SevLoss:
     """
 
     margin: float = 0.05
+    theta: float | None = None
     anchor: bool = True
     distil: float = 0.0
     refresh: int = 5
     queries_per_step: int | None = None
+
+    @property
+    def reference_margin(self) -> float:
+        """Theta as it is used."""
+        return self.margin if self.theta is None else self.theta
 
 
 @dataclass(frozen=True)
@@ -172,7 +185,7 @@ def check_settings(estimator: Any) -> None:
     _at_least(optimizer, 0.0, "l2")
     _at_least(estimator, 0.0, *estimator.weights)
     if loss is not None:
-        _at_least(loss, 0.0, "margin", "distil")
+        _at_least(loss, 0.0, "margin", "distil", *(["theta"] if loss.theta is not None else []))
         if loss.distil > 1.0:
             raise UsageError(f"distil is {loss.distil}", do="choose a share from 0 to 1")
     _at_least(optimizer, 1, "batch_size")

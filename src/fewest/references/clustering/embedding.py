@@ -147,6 +147,8 @@ class pacmap:  # noqa: N801
     neighbours : int
         How many of them.
     random_state : int
+    middle_near : float
+        Pairs of rows at middle distance, per neighbour (``MN_ratio``); the paper's authors take 1.
 
     Examples
     --------
@@ -160,6 +162,7 @@ class pacmap:  # noqa: N801
     landmarks: int = LANDMARKS
     neighbours: int = NEIGHBOURS
     random_state: int = 0
+    middle_near: float = 0.5
 
     def fit(self, Z: Floats) -> Fitted:
         """Fit on a sample of the different rows; too few of them for PaCMAP are projected instead."""
@@ -169,7 +172,7 @@ class pacmap:  # noqa: N801
         if len(different) > self.landmarks:
             random = np.random.default_rng(self.random_state)
             different = different[np.sort(random.choice(len(different), self.landmarks, replace=False))]
-        places = _run_pacmap(different, self.dimensions, self.random_state)
+        places = _run_pacmap(different, self)
         landmarks = np.ascontiguousarray(different.T)
         return Interpolated(landmarks, places, self.neighbours, _interpolate(Z, landmarks, places, self.neighbours))
 
@@ -199,7 +202,7 @@ def _interpolate(Z: Floats, landmarks: npt.NDArray[np.float32], places: Floats, 
     return np.asarray(interpolate(np.ascontiguousarray(Z, dtype=np.float32), landmarks, places, neighbours))
 
 
-def _run_pacmap(rows: npt.NDArray[np.float32], dimensions: int, random_state: int) -> Floats:
+def _run_pacmap(rows: npt.NDArray[np.float32], settings: pacmap) -> Floats:
     with _quiet():
         try:
             from pacmap import PaCMAP
@@ -207,7 +210,10 @@ def _run_pacmap(rows: npt.NDArray[np.float32], dimensions: int, random_state: in
             raise MissingExtraError(
                 'clusters in the PaCMAP embedding need pacmap (or embedding="pca")', do='pip install "fewest[cluster]"'
             ) from error
-        model: Any = PaCMAP(n_components=dimensions, n_neighbors=None, random_state=random_state)
+        model: Any = PaCMAP(
+            n_components=settings.dimensions, n_neighbors=None, MN_ratio=settings.middle_near,
+            random_state=settings.random_state,
+        )  # fmt: skip
         return np.asarray(model.fit_transform(rows), dtype=np.float64)
 
 

@@ -188,10 +188,10 @@ class ClusterMapDisplay(Display):
         check_count("most", most)
         plain = references.plain()
         assigner: Any = plain.assigner
-        if not all(hasattr(assigner, name) for name in ("space", "fitted", "centres")):
+        if not all(hasattr(assigner, name) for name in ("space", "fitted", "places")):
             raise UsageError("these references do not come from clusters", do="make them with references.clusters")
         frame = plain.schema.conform(X, unseen="allow")
-        places, centres = assigner.fitted.transform(assigner.space.encode(frame)), assigner.centres
+        places, centres = assigner.fitted.transform(assigner.space.encode(frame)), assigner.places
         if places.shape[1] > 2:
             flat = pca(2).fit(places)
             places, centres = flat.transform(places), flat.transform(centres)
