@@ -127,11 +127,14 @@ for work in (report, explore, letter, serve):
 
 
 @app.command()
-def doctor(as_json: Json = False) -> int:
+def doctor(
+    as_json: Json = False,
+    warm: Annotated[bool, typer.Option("--warm", help="Compile every search now, for images and clusters.")] = False,
+) -> int:
     """Check the installation: versions, cache, threads, data folders, and a self-test."""
     from fewest.apps.cli._doctor import run
 
-    return run(as_json)
+    return run(as_json, warm)
 
 
 @app.command()

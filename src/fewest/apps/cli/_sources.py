@@ -131,7 +131,8 @@ def decision_of(model: Any, settings: Mapping[str, Any]) -> Decision:
         None if settings[name] is None else class_of(model, str(settings[name])) for name in ("positive", "against")
     )
     chosen = kind if kind in ("proba", "decision", "label") else None
-    return Decision(model, positive=positive, threshold=float(settings["threshold"]), against=against, kind=chosen)
+    names = {class_of(model, label): name for label, name in settings.get("names", {}).items()} if chosen else None
+    return Decision(model, positive, float(settings["threshold"]), against, chosen, names or None)
 
 
 def read_labels(column: pd.Series[Any], decision: Decision, file: str) -> npt.NDArray[Any]:
