@@ -23,6 +23,7 @@ from fewest.apps.cli._demo import protecting
 from fewest.apps.cli._files import RESULTS, check_place, read_table, write_result
 from fewest.apps.cli._sources import Source, class_of, decision_of
 from fewest.apps.cli._text import clean, progress
+from fewest.apps.cli._words import explainer_with_words, identified, with_words
 from fewest.constraints import AtMost, Constraint, Constraints, Immutable
 from fewest.errors import ModelError, TimeLimitError, UndefinedError, UsageError, VerificationError, check_word
 from fewest.explainer import Explainer
@@ -63,7 +64,11 @@ def run(request: ExplainRequest) -> int:
         check_place(request.out, RESULTS, "the kind of file is not known")
     explainer, cases = _asked(request)
     if cases is None and request.table is not None:
-        cases = read_table(request.table, text=_text_columns(explainer.schema))
+        own = [] if request.id is None or request.id in explainer.schema.columns else [request.id]
+        text = [*_text_columns(explainer.schema), *own]
+        cases = read_table(request.table, text=text)
+    if cases is not None:
+        cases = identified(cases, request.id)
     with progress("explaining") as advance:
         out = explainer.explain(
             cases, alternatives=request.alternatives, time_limit=request.time_limit, progress=advance
@@ -90,6 +95,8 @@ def _run_folder(request: ExplainRequest) -> int:
     """Explain tables on disk into a folder that can be resumed after any end."""
     if request.demo is not None:
         raise UsageError("--demo has no table on disk", do="let --out end in .json, .csv or .html")
+    if request.id is not None:
+        raise UsageError("--id: a run folder names cases by their row", do="let --out end in .json, .csv or .html")
     explainer, _ = _asked(request)
     assert request.out is not None
     with _stoppable(), progress("explaining") as advance:
@@ -172,8 +179,10 @@ def _asked(request: ExplainRequest) -> tuple[Explainer, pd.DataFrame | None]:
     weights = read_weights(request.weight or ())
     is_saved = request.model is not None and request.model.suffix.lower() == ".fewest"
     if request.demo is None and request.data and request.train is None and is_saved:
-        return _changed(request, saved_explainer(request), weights), None
+        saved = explainer_with_words(saved_explainer(request), request.names or (), request.schema)
+        return _changed(request, saved, weights), None
     source = _source(request)
+    source = with_words(source, request.names or (), request.schema)
     source = replace(source, schema=protecting(source.schema, request.protected or ()))
     explainer = Explainer(
         source.decision,

@@ -72,17 +72,8 @@ def write_result(explanations: Explanations, path: Path, title: str, verb: str) 
     if kind == ".json":
         write_text(path, explanations.to_json() + "\n")
     elif kind == ".csv":
-        write_text(path, as_csv(explanations))
+        explanations.to_csv(path)
     else:
         from fewest.reporting import html
 
         write_text(path, html(explanations, title, verb=verb))
-
-
-def as_csv(explanations: Explanations) -> str:
-    """The table of answers as CSV that is safe to open in a spreadsheet; lists are JSON inside their cells."""
-    from fewest.runs import views
-
-    table = explanations.to_frame()
-    table.insert(0, "case", table.index)
-    return views.as_csv(table).decode()

@@ -27,6 +27,7 @@ IN_PROCESS = "--in-process"
 CONFINED = ("explain", "verify", "report", "explore", "letter", "references")
 REFERENCES = "Typical cases: a .csv or .json file; or single, clusters, near-threshold, leaves, made of --train."
 DemoModel = StrEnum("DemoModel", ["logistic", "boosted", "mlp"])
+FEATURES = "Words for features, .csv: name, and any of label, unit, reason_code, protected."
 TABLES = "Cases to explain: .csv, .csv.gz or .parquet; with a run folder also several, and folders of them."
 
 app = typer.Typer(
@@ -83,6 +84,9 @@ class ExplainRequest:
     target: Annotated[str | None, typer.Option(help="Target column of the training table.")] = None
     positive: Positive = None
     threshold: Threshold = None
+    names: Annotated[list[str] | None, typer.Option(help="CLASS=WORD, what people call an outcome; repeat it.")] = None
+    schema: Annotated[Path | None, typer.Option(help=FEATURES)] = None
+    id: Annotated[str | None, typer.Option(help="Column that names the cases.", metavar="COL")] = None
     centre: Annotated[options.Centre | None, typer.Option(help="The typical accepted case. Default: mean.")] = None
     references: Annotated[str | None, typer.Option(help=REFERENCES)] = None
     immutable: Annotated[list[str] | None, typer.Option(help="Column that never changes; repeat it.")] = None

@@ -112,7 +112,7 @@ def other_class_first(source: Source) -> Iterator[None]:
         raise PositiveReferenceError(error.message, do=do) from error
 
 
-def class_of(model: Any, text: str | None) -> Any:
+def class_of(model: Any, text: str | None, option: str = "--positive") -> Any:
     """The model's class that is written so."""
     if text is None:
         return None
@@ -120,7 +120,7 @@ def class_of(model: Any, text: str | None) -> Any:
     known = {label_key(label): label for label in classes}
     if label_key(text) not in known:
         shown = ", ".join(str(label) for label in classes) or "none"
-        raise UsageError(f'--positive {text}: the model has no class "{text}"', do=f"its classes are {shown}")
+        raise UsageError(f'{option} {text}: the model has no class "{text}"', do=f"its classes are {shown}")
     return known[label_key(text)]
 
 
