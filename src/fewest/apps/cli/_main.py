@@ -26,6 +26,7 @@ IN_PROCESS = "--in-process"
 # Commands that open files which somebody else may have made; `serve` has workers of its own.
 CONFINED = ("explain", "verify", "report", "explore", "letter", "references")
 REFERENCES = "Typical cases: a .csv or .json file; or single, clusters, near-threshold, leaves, made of --train."
+Unseen = StrEnum("Unseen", ["error", "allow", "skip"])
 DemoModel = StrEnum("DemoModel", ["logistic", "boosted", "mlp"])
 FEATURES = "Words for features, .csv: name, and any of label, unit, reason_code, protected."
 TABLES = "Cases to explain: .csv, .csv.gz or .parquet; with a run folder also several, and folders of them."
@@ -87,6 +88,7 @@ class ExplainRequest:
     names: Annotated[list[str] | None, typer.Option(help="CLASS=WORD, what people call an outcome; repeat it.")] = None
     schema: Annotated[Path | None, typer.Option(help=FEATURES)] = None
     id: Annotated[str | None, typer.Option(help="Column that names the cases.", metavar="COL")] = None
+    unseen: Annotated[Unseen, typer.Option(help="Rows with unknown values: error, allow or skip.")] = Unseen.error
     centre: Annotated[options.Centre | None, typer.Option(help="The typical accepted case. Default: mean.")] = None
     references: Annotated[str | None, typer.Option(help=REFERENCES)] = None
     immutable: Annotated[list[str] | None, typer.Option(help="Column that never changes; repeat it.")] = None
