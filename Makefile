@@ -54,6 +54,7 @@ test-slow: $(VENV)/.test
 # The larger tables are measured where FEWEST_DATA names their folder, e.g. make bench FEWEST_DATA=../shared/data
 bench: $(VENV)/.test
 	$(BIN)/fewest bench
+	$(BIN)/python benchmarks/cold_start.py
 
 docs: $(VENV)/.docs
 	$(BIN)/python -m sphinx -q -W -b html docs docs/_build

@@ -8,7 +8,7 @@ from . import runs as runs
 from .constraints import AtMost, Constraints, Forbidden, Immutable, Implies, Linked, OneOf, Only, Range
 from .decision import Decision
 from .errors import FewestError, FewestWarning
-from .explainer import Explainer
+from .explainer import Explainer, explain
 from .models import rashomon, training, trees
 from .persistence import load
 from .reporting import plots
@@ -43,6 +43,7 @@ __all__ = [
     "checks",
     "credibility",
     "datasets",
+    "explain",
     "load",
     "metrics",
     "models",

@@ -6,7 +6,7 @@ differ in the last bits, so rows close to the threshold are scored again, alone.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Literal, NamedTuple
@@ -59,6 +59,9 @@ class Decision:
         With more than two classes: explain "positive instead of this class". Without it, "positive and no other".
     kind : str, optional
         Which score to use: ``proba``, ``decision`` or ``label``. Default: the first one that the model has.
+    names : mapping, optional
+        What people call the outcomes: class -> word, e.g. ``{0: "approved", 1: "refused"}``. Sentences, reports and
+        letters use them; for a model without classes 1 is the outcome that is explained, 0 the other.
 
     Examples
     --------
@@ -67,6 +70,8 @@ class Decision:
     >>> decision = Decision(LogisticRegression().fit(X, ["ok", "ok", "bad", "bad"]), positive="bad")
     >>> decision.verdicts(X).positive.tolist()
     [False, False, True, True]
+    >>> Decision(decision.model, "bad", names={"ok": "approved", "bad": "refused"}).positive_name
+    'refused'
     """
 
     model: Any
@@ -74,6 +79,7 @@ class Decision:
     threshold: float | None = None
     against: Any = None
     kind: str | None = None
+    names: Mapping[Any, str] | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "kind", self._choose_kind())
@@ -85,6 +91,25 @@ class Decision:
         if self.threshold is None:
             object.__setattr__(self, "threshold", self.usual_threshold)
         check_number("the threshold", self.threshold, "pass a finite number, say 0.5")
+        self._check_names()
+
+    def _check_names(self) -> None:
+        """Refuse names of outcomes that the model does not have, and one name for two."""
+        if self.names is None:
+            return
+        known = self.classes or (0, 1)
+        do = f'pass a word each: names={{{show_label(known[0])}: "approved", {show_label(known[1])}: "refused"}}'
+        if not isinstance(self.names, Mapping):
+            raise UsageError(f"names is {self.names!r}", do=do)
+        for label, name in self.names.items():
+            if label not in known:
+                raise UsageError(f"names: {show_label(label)} is not a class of the model", do=do)
+            if not isinstance(name, str) or not name.strip() or list(self.names.values()).count(name) > 1:
+                raise UsageError(f"names: {show_label(label)} is called {name!r}, which names no outcome alone", do=do)
+
+    def _name(self, label: Any) -> str:
+        """What people call a class."""
+        return (self.names or {}).get(label, str(label))
 
     def _choose_kind(self) -> ScoreKind:
         model, wish = self.model, self.kind
@@ -158,18 +183,22 @@ class Decision:
 
     @property
     def positive_name(self) -> str:
-        """How the outcome that is explained is called: its class, or "refused" where the model has none."""
-        return REFUSED if self.positive is None else str(self.positive)
+        """How the outcome that is explained is called: by its name, its class, or "refused" where there is neither."""
+        if not self.classes:
+            named = (self.names or {}).get(1)
+            return named or (REFUSED if self.positive is None else str(self.positive))
+        return self._name(self.positive)
 
     @property
     def negative_name(self) -> str:
         """How the other outcome is called."""
+        if not self.classes:
+            named = (self.names or {}).get(0)
+            return named or (ACCEPTED if self.positive is None else f"not {self.positive_name}")
         others = [label for label in self.classes if label != self.positive]
-        if self.positive is None:
-            return ACCEPTED
         if self.against is not None:
-            return str(self.against)
-        return str(others[0]) if len(others) == 1 else f"not {self.positive}"
+            return self._name(self.against)
+        return self._name(others[0]) if len(others) == 1 else f"not {self.positive_name}"
 
     @cached_property
     def columns(self) -> tuple[str, ...] | None:

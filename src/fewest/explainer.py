@@ -5,10 +5,12 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from importlib import import_module
 from inspect import signature
 from pathlib import Path
 from typing import Any, Literal
+from warnings import warn
 
 import numpy as np
 import pandas as pd
@@ -16,18 +18,27 @@ import pandas as pd
 from fewest.constraints import Constraint, Constraints
 from fewest.credibility import Credibility
 from fewest.decision import Decision
-from fewest.engine.anyone import AnyoneGoals
 from fewest.engine.choices import Choices, TableWork
 from fewest.engine.cubes import Engine
-from fewest.engine.leaves import LeafGoals
+from fewest.engine.goals import goals_of
 from fewest.engine.model_reading import ModelReader, ModelReading
-from fewest.engine.points import ENGINE, PointGoals
-from fewest.errors import DataError, DoubtError, UsageError, check_count, check_number, check_word
-from fewest.references import Anyone, Leaves, References
+from fewest.engine.points import ENGINE
+from fewest.errors import (
+    DataError,
+    DoubtError,
+    FewestWarning,
+    PositiveReferenceError,
+    UsageError,
+    check_count,
+    check_number,
+    check_word,
+)
+from fewest.references import References, build, single
 from fewest.results.answers import Answers
 from fewest.results.explanations import Explanations
 from fewest.tables.arrays import Floats
 from fewest.tables.schema import UNSEEN
+from fewest.tables.wording import show_label
 
 CHUNK_CELLS = 4_000_000
 MAX_CHUNK = 20_000
@@ -117,13 +128,7 @@ class Explainer:
             max_nodes, self.n_jobs,
         )  # fmt: skip
         self.reader = ModelReader(decision, self.schema, self.references.frame, opaque=structure == "opaque")
-        self.goals: LeafGoals | PointGoals | AnyoneGoals
-        if isinstance(self.references, Leaves):
-            self.goals = LeafGoals(chosen, self.references)
-        elif isinstance(self.references, Anyone):
-            self.goals = AnyoneGoals(chosen, self.references, self.reader)
-        else:
-            self.goals = PointGoals(chosen, self.reader, engine)
+        self.goals = goals_of(chosen, self.reader, engine)
 
     def with_(self, **changes: Any) -> Explainer:
         """A new explainer with some of the choices replaced."""
@@ -223,6 +228,88 @@ class Explainer:
         if self.reader.reading is not None:
             return self.reader.reading
         return self.reader.look(self.schema.conform(cases, unseen=self.unseen))
+
+
+def explain(
+    model: Any,
+    cases: Any,
+    *,
+    train: tuple[Any, Any],
+    positive: Any = None,
+    references: References | str | None = None,
+    alternatives: int = 0,
+    **choices: Any,
+) -> Explanations:
+    """Explain cases of a model in one line; `Decision`, `fewest.references` and `Explainer` are the long form.
+
+    Parameters
+    ----------
+    model : object
+        A fitted classifier, or a `Decision`.
+    cases : table
+        Cases in raw columns.
+    train : (X, y)
+        Training rows and their labels: what references are made of.
+    positive : label, optional
+        The class being explained (the refusal). Default: the second of two, with a warning that says which.
+    references : References or str, optional
+        What cases are compared with: ``single``, ``clusters``, ``near_threshold``, ``leaves``, or references made
+        before. Default: the mean of the accepted rows or, where the model refuses that, their median or medoid.
+    alternatives : int
+        List up to this many of the smallest sets per case.
+    **choices
+        Those of `Decision` (``threshold``, ``against``, ``kind``, ``names``), of `Explainer` (``constraints``,
+        ``weights``, ...), ``time_limit`` and ``progress``.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> X = pd.DataFrame({"debt": [1, 2, 8, 9], "age": [30, 50, 30, 50]}); y = ["ok", "ok", "bad", "bad"]
+    >>> out = explain(LogisticRegression().fit(X, y), X, train=(X, y), positive="bad")
+    >>> out[2].sev, str(out[2].changes[0])
+    (1, 'debt had been 2 instead of 8')
+    """
+    parts: dict[str, Any] = {
+        name: choices.pop(name) for name in ("threshold", "against", "kind", "names") if name in choices
+    }
+    asked = {name: choices.pop(name) for name in ("time_limit", "progress") if name in choices}
+    for name in choices:
+        known = [*signature(Explainer).parameters][2:]
+        check_word("explain: option", name, [*known, "threshold", "against", "kind", "names", *asked])
+    decision = _decision(model, positive, parts)
+    if not (isinstance(train, tuple | list) and len(train) == 2):
+        raise UsageError("train is not a pair of training rows and labels", do="pass train=(X, y)")
+    if not isinstance(references, References):
+        references = _made(references, decision, *train)
+    return Explainer(decision, references, **choices).explain(cases, alternatives=alternatives, **asked)
+
+
+def _decision(model: Any, positive: Any, parts: dict[str, Any]) -> Decision:
+    """The decision of a model; which class is explained is said where nobody said it."""
+    if isinstance(model, Decision):
+        if positive is not None or parts:
+            given = "positive" if positive is not None else next(iter(parts))
+            raise UsageError(f"the Decision has its own {given}", do="pass the model, or leave that out")
+        return model
+    decision = Decision(model, positive=positive, **parts)
+    if positive is None and decision.positive is not None:
+        said = show_label(decision.positive)
+        warn(f"explaining class {said}, the second one\n  Try: pass positive={said}", FewestWarning, stacklevel=3)
+    return decision
+
+
+def _made(kind: str | None, decision: Decision, X: Any, y: Any) -> References:
+    """References of a kind; without one, the first centre of the accepted rows that the model accepts."""
+    if kind is not None:
+        return build(kind, decision, X, y)
+    try:
+        return single(decision, X, y)
+    except PositiveReferenceError as error:
+        for centre in ("median", "medoid"):
+            with suppress(PositiveReferenceError):
+                return build("single", decision, X, y, centre=centre)
+        raise error
 
 
 def _check_parts(decision: Any, references: Any, credibility: Any) -> None:

@@ -111,6 +111,8 @@ def as_bytes(explainer: Explainer, training_rows: bool = False) -> bytes:
         "direction": explainer.direction, "nodes": explainer.max_nodes, "unseen": explainer.unseen,
         "structure": explainer.structure, "credibility": None,
     }  # fmt: skip
+    if decision.names is not None:
+        content["decision"]["names"] = [decision.names.get(label) for label in decision.classes]
     if explainer.credibility is not None:
         content["credibility"], dense = credibility_members(explainer.credibility, training_rows)
         more = {**more, **dense}
@@ -174,10 +176,11 @@ def _decision(model: Any, content: Mapping[str, Any], name: str) -> Decision:
     classes = np.asarray(model.classes_).tolist()
     if plain(classes) != content["classes"]:
         raise refused(name, "its model has other classes than were written")
-    against = content["against"]
+    against, named = content["against"], zip(classes, content.get("names", []), strict=False)
     return Decision(
         model, positive=classes[content["positive"]], threshold=float(content["threshold"]),
         against=None if against is None else classes[against], kind=content["kind"],
+        names={label: word for label, word in named if word is not None} or None,
     )  # fmt: skip
 
 

@@ -335,8 +335,8 @@ class References:
     def save(self, path: str | Path, *, training_rows: bool = False) -> None:
         """Write the references as JSON, for `fewest.references.load`.
 
-        References that are assigned on a PaCMAP map need ``training_rows=True``: the file then holds up to 4,000 training
-        rows, encoded. They are never saved with another assignment.
+        References that are assigned on a PaCMAP map need ``training_rows=True``: the file then holds up to 4,000
+        training rows, encoded. They are never saved with another assignment.
 
         Examples
         --------

@@ -6,8 +6,9 @@ import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import Any, overload
 
 import numpy as np
 import numpy.typing as npt
@@ -21,6 +22,7 @@ from fewest.results import record
 from fewest.results.answers import Answers
 from fewest.results.enough import Enough, enough_of
 from fewest.results.explanation import STATUSES, About, Change, Explanation, Fact, Status
+from fewest.results.lookup import ByLabel, places_of
 from fewest.results.population import Origin, Summary, Tally, figure, summarize
 from fewest.tables.files import write_text
 from fewest.tables.frames import mix
@@ -38,7 +40,8 @@ FRAME_COLUMNS = record.names_in("frame")
 class Explanations:
     """Verified answers, one per case, in the order of the table.
 
-    Indexing gives one `Explanation`; `to_frame` the table; `summary` the figures.
+    Indexing gives one `Explanation` by place (by label with `loc`), or the `Explanations` of a slice or a mask;
+    `to_frame` gives the table, `summary` the figures.
     """
 
     frame: pd.DataFrame
@@ -62,14 +65,51 @@ class Explanations:
     def __iter__(self) -> Iterator[Explanation]:
         return (replace(answer, facts=self.facts(answer.row)) for answer in self._answers(range(len(self))))
 
-    def __getitem__(self, row: int) -> Explanation:
+    @overload
+    def __getitem__(self, key: int) -> Explanation: ...
+    @overload
+    def __getitem__(self, key: slice | Sequence[Any] | npt.NDArray[Any] | pd.Series[Any]) -> Explanations: ...
+    def __getitem__(self, key: Any) -> Explanation | Explanations:
+        """The answer of one case by its place in the table; those of several by a slice, a mask or a list of places."""
+        if isinstance(key, int | np.integer) and not isinstance(key, bool):
+            return self.explanation(int(key))
+        return self._take(places_of(key, len(self)))
+
+    def explanation(self, row: int) -> Explanation:
         """The answer of one case, by its place in the table."""
         if not -len(self) <= row < len(self):
             raise IndexError(f"row {row} of {len(self)}")
         row %= len(self)
         return replace(next(self._answers([row])), facts=self.facts(row))
 
-    explanation = __getitem__
+    def _take(self, rows: npt.NDArray[np.int64]) -> Explanations:
+        return replace(self, frame=self.frame.iloc[rows], answers=self.answers.take(rows.tolist()))
+
+    @property
+    def loc(self) -> ByLabel:
+        """Answers by the labels of their cases: one label, a list of them, a slice or a mask.
+
+        Examples
+        --------
+        >>> import fewest as fw
+        >>> decision = fw.Decision(lambda rows: rows["debt"].to_numpy() / 100)
+        >>> refs = fw.references.supplied(decision, {"debt": [20]})
+        >>> out = fw.Explainer(decision, refs).explain(pd.DataFrame({"debt": [90, 10, 60]}, index=["A", "B", "C"]))
+        >>> out.loc["C"].label, len(out.loc[["A", "B"]]), len(out[:2]), len(out.explained)
+        ('C', 2, 2, 2)
+        """
+        return ByLabel(self.frame.index, self.__getitem__)
+
+    @property
+    def explained(self) -> Explanations:
+        """The cases with a proved answer."""
+        return self._take(self._explained)
+
+    @property
+    def sentences(self) -> pd.Series[str]:
+        """The answer of each case in one sentence, by its label."""
+        said = [str(answer) for answer in self._answers(range(len(self)))]
+        return pd.Series(said, index=self.frame.index, dtype=object, name="sentence")
 
     @cached_property
     def about(self) -> About:
@@ -281,12 +321,28 @@ class Explanations:
         """The references as a file holds them."""
         return self.references.saved()
 
-    def to_frame(self) -> pd.DataFrame:
+    def to_frame(self, *, sentences: bool = False) -> pd.DataFrame:
         """The answers as a pandas table, one row per case.
 
-        ``features``, ``from`` and ``to`` hold lists; ``sev`` is missing unless the case is EXPLAINED.
+        ``features``, ``from`` and ``to`` hold lists; ``sev`` is missing unless the case is EXPLAINED. ``sentences``
+        adds the answers as sentences, which takes longer than the rest.
         """
-        return record.table(self.answered(), FRAME_COLUMNS, typed=True).set_axis(self.frame.index)
+        table = record.table(self.answered(), FRAME_COLUMNS, typed=True).set_axis(self.frame.index)
+        return table.assign(sentence=self.sentences.to_numpy()) if sentences else table
+
+    def to_csv(self, path: str | Path | None = None) -> str:
+        """The answers as CSV text that spreadsheets can open safely, sentences included; also written to ``path``.
+
+        The first column, ``case``, holds the labels; lists are JSON inside their cells.
+        """
+        # By name: how tables are shown belongs to reporting, which imports this.
+        as_csv = import_module("fewest.reporting.views").as_csv
+        table = self.to_frame(sentences=True)
+        table.insert(0, "case", table.index)
+        text = str(as_csv(table).decode())
+        if path is not None:
+            write_text(path, text)
+        return text
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values under a versioned schema, one record per case."""

@@ -241,6 +241,7 @@ def _settings(explainer: Explainer, head: pd.DataFrame) -> dict[str, Any]:
         "positive": plain(decision.positive),
         "against": plain(decision.against),
         "outcome": decision.negative_name,
+        **({"names": {str(label): name for label, name in decision.names.items()}} if decision.names else {}),
         "threshold": decision.cut,
         "score": decision.kind,
         "direction": explainer.direction,

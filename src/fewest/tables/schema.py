@@ -206,7 +206,9 @@ class Schema:
         missing = [column for column in self.columns if column not in frame.columns]
         if missing:
             shown = ", ".join(missing[:5]) + (f" and {len(missing) - 5} more" if len(missing) > 5 else "")
-            raise DataError(f"the table lacks {len(missing)} of {len(self.columns)} columns: {shown}", do="add them")
+            marks = [mark for mark in (";", "\t", "|") if len(frame.columns) == 1 and mark in str(frame.columns[0])]
+            do = f"separate its columns with commas: they are separated with {marks[0]!r}" if marks else "add them"
+            raise DataError(f"the table lacks {len(missing)} of {len(self.columns)} columns: {shown}", do=do)
         out = {}
         for feature in self.features:
             for column in feature.columns:

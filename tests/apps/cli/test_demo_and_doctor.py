@@ -130,3 +130,16 @@ def test_doctor_survives_a_broken_search_and_a_wrong_data_folder(
     assert checks["self-test"]["detail"] == "RuntimeError: no kernel"
     assert checks["data"]["ok"] is False
     assert checks["compiled kernels"]["ok"] is False
+
+
+@pytest.mark.slow
+def test_doctor_warms_every_search(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    from fewest.engine.search import _blocks, _kernels, _program, _sorted_effects, additive
+
+    assert main(["doctor", "--warm"]) == 0
+    assert "searches" in capsys.readouterr().out
+    entries = (
+        _blocks.tree_sizes, _blocks.tree_costs, _blocks.additive_sizes, _blocks.additive_costs, _blocks.greedy,
+        _program.list_leaves, _sorted_effects.solve_block, _kernels.vertices, additive._changes,
+    )  # fmt: skip
+    assert all(entry.overloads for entry in entries)  # type: ignore[attr-defined]

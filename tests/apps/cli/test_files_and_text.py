@@ -95,7 +95,7 @@ def test_no_cell_of_a_result_as_csv_begins_a_formula(tmp_path: Path) -> None:
     assert json.loads(rows[0]["features"]) == ["=debt"]
     assert (json.loads(rows[0]["from"]), json.loads(rows[0]["to"])) == ([90], [20])
     assert float(rows[0]["margin"]) == out[0].margin
-    assert tuple(rows[0]) == ("case", *FRAME_COLUMNS)
+    assert tuple(rows[0]) == ("case", *FRAME_COLUMNS, "sentence")
 
 
 def test_a_remedy_is_given_in_the_options_of_the_command_line() -> None:

@@ -98,7 +98,7 @@ def test_an_interrupt_ends_with_130(monkeypatch: pytest.MonkeyPatch, capsys: pyt
 def test_a_real_signal_ends_the_process_with_130() -> None:
     code = (
         "import sys, time; from fewest.apps.cli import main, _doctor\n"
-        "def wait(_): print('ready', flush=True); time.sleep(60)\n"
+        "def wait(*_): print('ready', flush=True); time.sleep(60)\n"
         "_doctor.run = wait; sys.exit(main(['doctor']))"
     )
     child = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)

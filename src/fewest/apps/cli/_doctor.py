@@ -31,8 +31,8 @@ class Check:
     needed: bool = True
 
 
-def run(as_json: bool) -> int:
-    """Print what was found; 1 if something that is needed does not work."""
+def run(as_json: bool, warm: bool = False) -> int:
+    """Print what was found; 1 if something that is needed does not work. ``warm``: compile every search first."""
     python = f"{platform.python_version()} on {platform.system()}"
     usable = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     checks = [
@@ -43,6 +43,10 @@ def run(as_json: bool) -> int:
         _data(),
         self_test(),
     ]
+    if warm:
+        from fewest.apps.cli._warm_up import warm_up
+
+        checks.append(warm_up())
     fine = all(check.ok for check in checks if check.needed)
     if as_json:
         print(json.dumps({"ok": fine, "checks": [asdict(check) for check in checks]}, indent=1))

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from types import FrameType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import pandas as pd
@@ -19,8 +19,10 @@ from fewest.apps import child_process
 from fewest.apps.cli import _sources as sources
 from fewest.apps.cli._demo import protecting
 from fewest.apps.cli._files import RESULTS, check_place, read_table, write_result
+from fewest.apps.cli._rejects import NAME, sound_rows
 from fewest.apps.cli._sources import Source, class_of
 from fewest.apps.cli._text import clean, progress
+from fewest.apps.cli._words import explainer_with_words, identified, with_words
 from fewest.constraints import AtMost, Constraint, Constraints, Immutable
 from fewest.errors import TimeLimitError, UndefinedError, UsageError, check_word
 from fewest.explainer import Explainer
@@ -58,7 +60,13 @@ def run(request: ExplainRequest) -> int:
         check_place(request.out, RESULTS, "the kind of file is not known")
     explainer, cases = _asked(request)
     if cases is None and request.table is not None:
-        cases = read_table(request.table, text=text_columns(explainer.schema))
+        own = [] if request.id is None or request.id in explainer.schema.columns else [request.id]
+        text = [*text_columns(explainer.schema), *own]
+        cases = read_table(request.table, text=text)
+    if cases is not None:
+        cases = identified(cases, request.id)
+        if request.unseen == "skip":
+            cases = sound_rows(explainer, cases, Path(NAME) if request.out is None else request.out.with_name(NAME))
     with progress("explaining") as advance:
         out = explainer.explain(
             cases, alternatives=request.alternatives, time_limit=request.time_limit, progress=advance
@@ -85,6 +93,10 @@ def _run_folder(request: ExplainRequest) -> int:
     """Explain tables on disk into a folder that can be resumed after any end."""
     if request.demo is not None:
         raise UsageError("--demo has no table on disk", do="let --out end in .json, .csv or .html")
+    if request.unseen == "skip":
+        raise UsageError("--unseen skip: this takes one table", do="let --out end in .json, .csv or .html")
+    if request.id is not None:
+        raise UsageError("--id: a run folder names cases by their row", do="let --out end in .json, .csv or .html")
     explainer, _ = _asked(request)
     assert request.out is not None
     with _stoppable(), progress("explaining") as advance:
@@ -167,8 +179,10 @@ def _asked(request: ExplainRequest) -> tuple[Explainer, pd.DataFrame | None]:
     weights = read_weights(request.weight or ())
     is_saved = request.model is not None and request.model.suffix.lower() == ".fewest"
     if request.demo is None and request.data and request.train is None and is_saved:
-        return _changed(request, saved_explainer(request), weights), None
+        saved = explainer_with_words(saved_explainer(request), request.names or (), request.schema)
+        return _changed(request, saved, weights).with_(**_about_unseen(request, saved.unseen)), None
     source = _source(request)
+    source = with_words(source, request.names or (), request.schema)
     source = replace(source, schema=protecting(source.schema, request.protected or ()))
     explainer = Explainer(
         source.decision,
@@ -176,8 +190,14 @@ def _asked(request: ExplainRequest) -> tuple[Explainer, pd.DataFrame | None]:
         constraints=Constraints(*_constraints(request)),
         weights=weights,
         direction="plus" if request.plus else "minus",
+        **_about_unseen(request),
     )
     return explainer, source.cases
+
+
+def _about_unseen(request: ExplainRequest, otherwise: Literal["error", "allow"] = "error") -> dict[str, Any]:
+    """What the explainer does with levels that it does not know."""
+    return {"unseen": "allow" if request.unseen == "allow" else otherwise}
 
 
 def saved_explainer(request: ExplainRequest) -> Explainer:

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import re
+import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 
+from fewest.apps.cli._text import clean
 from fewest.errors import DataError, FewestError, MissingExtraError, UsageError
 from fewest.results.explanations import Explanations
 from fewest.tables.files import write_text
@@ -21,8 +25,9 @@ def read_table(path: Path, text: Sequence[str] = ()) -> pd.DataFrame:
     name = path.name.lower()
     try:
         if name.endswith((".csv", ".csv.gz")):
-            _refuse_twins(path)
-            return pd.read_csv(path, low_memory=False, dtype=dict.fromkeys(text, "str"))
+            way = _separators(path)
+            _refuse_twins(path, way["sep"])
+            return pd.read_csv(path, low_memory=False, dtype=dict.fromkeys(text, "str"), **way)
         if name.endswith((".parquet", ".pq")):
             return pd.read_parquet(path)
     except ImportError as error:
@@ -35,9 +40,23 @@ def read_table(path: Path, text: Sequence[str] = ()) -> pd.DataFrame:
     raise DataError(f"{path.name} is of no known kind of table", do="pass .csv, .csv.gz or .parquet")
 
 
-def _refuse_twins(path: Path) -> None:
+def _separators(path: Path) -> dict[str, Any]:
+    """How a CSV file divides columns and writes decimals, by its first rows; said where it is not the usual way."""
+    first = pd.read_csv(path, header=None, nrows=1, sep="\0", dtype="str", engine="python", quoting=3).iloc[0, 0]
+    plain = re.sub(r'"[^"]*"', "", first)
+    if plain.count(";") <= plain.count(","):
+        return {"sep": ",", "decimal": "."}
+    cells = pd.read_csv(path, sep=";", dtype="str", nrows=1000).stack()
+    commas, points = (cells.str.fullmatch(rf"\s*[-+]?\d+{mark}\d+\s*").any() for mark in (",", r"\."))
+    decimal = "," if commas and not points else "."
+    said = " and decimal commas" if decimal == "," else ""
+    print(clean(f"{path.name}: read with semicolons between columns{said}"), file=sys.stderr)
+    return {"sep": ";", "decimal": decimal}
+
+
+def _refuse_twins(path: Path, sep: str) -> None:
     """Refuse a header with the same name twice: pandas would rename the second one and nobody would know."""
-    header = pd.read_csv(path, header=None, nrows=1, dtype="str").iloc[0]
+    header = pd.read_csv(path, header=None, nrows=1, dtype="str", sep=sep).iloc[0]
     twins = header[header.duplicated() & header.notna()]
     if len(twins):
         raise DataError(f'{path.name} has the column "{twins.iloc[0]}" more than once', do="keep one of them")
@@ -72,17 +91,8 @@ def write_result(explanations: Explanations, path: Path, title: str, verb: str) 
     if kind == ".json":
         write_text(path, explanations.to_json() + "\n")
     elif kind == ".csv":
-        write_text(path, as_csv(explanations))
+        explanations.to_csv(path)
     else:
         from fewest.reporting import html
 
         write_text(path, html(explanations, title, verb=verb))
-
-
-def as_csv(explanations: Explanations) -> str:
-    """The table of answers as CSV that is safe to open in a spreadsheet; lists are JSON inside their cells."""
-    from fewest.runs import views
-
-    table = explanations.to_frame()
-    table.insert(0, "case", table.index)
-    return views.as_csv(table).decode()

@@ -26,7 +26,9 @@ IN_PROCESS = "--in-process"
 # Commands that open files which somebody else may have made; `serve` has workers of its own.
 CONFINED = ("explain", "verify", "report", "explore", "letter", "references")
 REFERENCES = "Typical cases: a .csv or .json file; or single, clusters, near-threshold, leaves, made of --train."
+Unseen = StrEnum("Unseen", ["error", "allow", "skip"])
 DemoModel = StrEnum("DemoModel", ["logistic", "boosted", "mlp"])
+FEATURES = "Words for features, .csv: name, and any of label, unit, reason_code, protected."
 TABLES = "Cases to explain: .csv, .csv.gz or .parquet; with a run folder also several, and folders of them."
 
 app = typer.Typer(
@@ -83,6 +85,10 @@ class ExplainRequest:
     target: Annotated[str | None, typer.Option(help="Target column of the training table.")] = None
     positive: Positive = None
     threshold: Threshold = None
+    names: Annotated[list[str] | None, typer.Option(help="CLASS=WORD, what people call an outcome; repeat it.")] = None
+    schema: Annotated[Path | None, typer.Option(help=FEATURES)] = None
+    id: Annotated[str | None, typer.Option(help="Column that names the cases.", metavar="COL")] = None
+    unseen: Annotated[Unseen, typer.Option(help="Rows with unknown values: error, allow or skip.")] = Unseen.error
     centre: Annotated[options.Centre | None, typer.Option(help="The typical accepted case. Default: mean.")] = None
     references: Annotated[str | None, typer.Option(help=REFERENCES)] = None
     immutable: Annotated[list[str] | None, typer.Option(help="Column that never changes; repeat it.")] = None
@@ -130,11 +136,14 @@ for work in (report, explore, letter, serve):
 
 
 @app.command()
-def doctor(as_json: Json = False) -> int:
+def doctor(
+    as_json: Json = False,
+    warm: Annotated[bool, typer.Option("--warm", help="Compile every search now, for images and clusters.")] = False,
+) -> int:
     """Check the installation: versions, cache, threads, data folders, and a self-test."""
     from fewest.apps.cli._doctor import run
 
-    return run(as_json)
+    return run(as_json, warm)
 
 
 @app.command()

@@ -119,7 +119,7 @@ def other_class_first(source: Source) -> Iterator[None]:
         raise PositiveReferenceError(error.message, do=do) from error
 
 
-def class_of(model: Any, text: str | None) -> Any:
+def class_of(model: Any, text: str | None, option: str = "--positive") -> Any:
     """The model's class that is written so."""
     if text is None:
         return None
@@ -127,7 +127,7 @@ def class_of(model: Any, text: str | None) -> Any:
     known = {label_key(label): label for label in classes}
     if label_key(text) not in known:
         shown = ", ".join(str(label) for label in classes) or "none"
-        raise UsageError(f'--positive {text}: the model has no class "{text}"', do=f"its classes are {shown}")
+        raise UsageError(f'{option} {text}: the model has no class "{text}"', do=f"its classes are {shown}")
     return known[label_key(text)]
 
 
@@ -138,7 +138,8 @@ def decision_of(model: Any, settings: Mapping[str, Any]) -> Decision:
         None if settings[name] is None else class_of(model, str(settings[name])) for name in ("positive", "against")
     )
     chosen = kind if kind in ("proba", "decision", "label") else None
-    return Decision(model, positive=positive, threshold=float(settings["threshold"]), against=against, kind=chosen)
+    names = {class_of(model, label): name for label, name in settings.get("names", {}).items()} if chosen else None
+    return Decision(model, positive, float(settings["threshold"]), against, chosen, names or None)
 
 
 def read_labels(column: pd.Series[Any], decision: Decision, file: str) -> npt.NDArray[Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Literal
 
 import numpy as np
@@ -57,6 +58,18 @@ def _solve(
     structure: Structure | Opaque, problem: Problem, own_score: Score, own_tolerance: float, n_jobs: int
 ) -> Found:
     """The search of each structure; those that look at vertices keep the floor by themselves."""
+    from fewest.engine.search import first_answers, levelwise
+
+    if isinstance(structure, Additive | Ensemble | Network):
+        compiled = partial(_compiled, structure, n_jobs)
+        return first_answers.solve(structure, problem, mixing_scorer(structure, problem), compiled)
+    if isinstance(structure, Composite):
+        return levelwise.solve(mixing_scorer(structure, problem), problem, structure.reading.tolerance)
+    return levelwise.solve(own_score, problem, own_tolerance)
+
+
+def _compiled(structure: Additive | Ensemble | Network, n_jobs: int, problem: Problem) -> Found:
+    """The compiled search of a structure, imported when it is first needed."""
     if isinstance(structure, Additive):
         from fewest.engine.search import additive
 
@@ -65,15 +78,9 @@ def _solve(
         from fewest.engine.search import ensemble
 
         return ensemble.solve(structure, problem, n_jobs)
-    if isinstance(structure, Network):
-        from fewest.engine.search import network
+    from fewest.engine.search import network
 
-        return network.solve(structure, problem, n_jobs)
-    from fewest.engine.search import levelwise
-
-    if isinstance(structure, Composite):
-        return levelwise.solve(mixing_scorer(structure, problem), problem, structure.reading.tolerance)
-    return levelwise.solve(own_score, problem, own_tolerance)
+    return network.solve(structure, problem, n_jobs)
 
 
 def mixing_scorer(structure: Structure, problem: Problem) -> Score:

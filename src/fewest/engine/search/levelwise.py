@@ -20,6 +20,7 @@ from fewest.tables.arrays import Bools, Floats, Ints
 
 _ORDERED = 2**16  # sets per cube and level up to which they are sorted by distance first
 _HELD = 2**22  # sorted positions held at a time, over all cubes
+_BATCH = 2**16  # vertices of a score call
 _FIRST, _MOST = 16, 4096  # sets by cost that a cube brings to a round: doubling from the one to the other
 
 
@@ -27,7 +28,7 @@ class _ExpiredError(Exception):
     """The deadline passed between two score calls."""
 
 
-def solve(score: Score, problem: Problem, tolerance: float, batch: int = 65536) -> Found:
+def solve(score: Score, problem: Problem, tolerance: float, batch: int = _BATCH) -> Found:
     """Cheapest turned set of each cube, by looking at vertices only; ``start`` and ``goal`` are not read.
 
     A vertex is turned when its signed score is below the tolerance. No score call has more than ``batch`` vertices; the
@@ -56,6 +57,11 @@ def _by_count(score: Score, problem: Problem, tolerance: float, batch: int, foun
         fits = (found.nodes[active] + ways[sizes[active]] <= problem.budget.nodes).astype(bool)
         give_up(score, problem, tolerance, batch, found, active[~fits])
         active = _level(score, problem, tolerance, batch, found, active[fits], k)
+
+
+def look_at_size(score: Score, problem: Problem, tolerance: float, found: Found, active: Ints, size: int) -> Ints:
+    """Settle those of the cubes ``active``, known to need this many units, that sets of this size turn; the others."""
+    return _level(score, problem, tolerance, _BATCH, found, end_beyond(problem, found, active, size), size)
 
 
 def _level(score: Score, problem: Problem, tolerance: float, batch: int, found: Found, active: Ints, k: int) -> Ints:

@@ -1,0 +1,61 @@
+"""``fewest doctor --warm``: every search is asked something small, so that it is compiled before anybody waits."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from fewest import references
+from fewest.apps.cli._doctor import Check
+from fewest.credibility import mixture
+from fewest.decision import Decision
+from fewest.engine.points import ENGINE
+from fewest.engine.search import Found, Problem, ensemble, first_answers
+from fewest.engine.structure.base import Additive, Ensemble, Network, Opaque, Structure
+from fewest.explainer import Explainer
+
+N_ROWS, N_FEATURES = 80, 6
+
+
+def warm_up() -> Check:
+    """Compile every search that can be needed, and say how long that took."""
+    began = time.monotonic()
+    first_answers.READINESS.loaded.update({Additive, Ensemble, Network})
+    for explainer, cases in _questions():
+        explainer.explain(cases, alternatives=1)
+    return Check("searches", True, f"compiled, {time.monotonic() - began:.1f} s", needed=False)
+
+
+def _questions() -> Iterator[tuple[Explainer, pd.DataFrame]]:
+    """An explainer for each search: counts, costs, a floor, and the cubes that are too large for branch and bound."""
+    from sklearn.ensemble import GradientBoostingClassifier
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.neural_network import MLPClassifier
+    from sklearn.tree import DecisionTreeClassifier
+
+    random = np.random.default_rng(0)
+    X = pd.DataFrame(random.normal(size=(N_ROWS, N_FEATURES)).round(2), columns=list("abcdef"))
+    y = (X.sum(axis=1) > 0).astype(int).to_numpy()
+    network = MLPClassifier((4, 3), max_iter=400, tol=1e-2, random_state=0)
+    for model in (LogisticRegression(), GradientBoostingClassifier(n_estimators=8), network):
+        decision = Decision(model.fit(X, y), positive=1)
+        reference = references.single(decision, X, y)
+        for more in ({}, {"weights": {"a": 2.0}}, {"credibility": mixture(decision, X, y, quantile=0.5)}):
+            yield Explainer(decision, reference, n_jobs=1, **more), X
+        if isinstance(model, GradientBoostingClassifier):
+            engine = replace(ENGINE, solve=_impatient)
+            yield Explainer(decision, reference, n_jobs=1, engine=engine), X
+    tree = Decision(DecisionTreeClassifier(max_depth=3, random_state=0).fit(X, y), positive=1)
+    yield Explainer(tree, references.leaves(tree, X, y), n_jobs=1), X
+
+
+def _impatient(structure: Structure | Opaque, problem: Problem, own_score: Any, near: float, n_jobs: int = 1) -> Found:
+    """The search of tree ensembles that hands over to the integer program at once."""
+    if isinstance(structure, Ensemble):
+        return ensemble.solve(structure, problem, n_jobs, patience=1)
+    return ENGINE.solve(structure, problem, own_score, near, n_jobs)
