@@ -136,6 +136,18 @@ def test_a_key_that_has_too_many_requests_under_way_gets_429(narrow: Service) ->
     assert set(met(narrow.port, KEY, 1).codes) == {200}
 
 
+def test_a_client_that_goes_in_the_middle_of_its_body_is_not_a_failure_of_the_service(narrow: Service) -> None:
+    with socket.create_connection(("127.0.0.1", narrow.port), timeout=10) as line:
+        line.sendall(head(KEY, 1000) + b"{")
+        time.sleep(0.2)
+    until = time.monotonic() + 10
+    while not any(event.get("status") == 499 for event in list(narrow.lines)) and time.monotonic() < until:
+        time.sleep(0.05)
+    codes = {event["status"] for event in narrow.lines if event["event"] == "request"}
+    assert 499 in codes
+    assert 500 not in codes
+
+
 def raw(port: int, text: str) -> tuple[bytes, bool]:
     """The answer to a request as written, and whether the connection was closed after it."""
     with socket.create_connection(("127.0.0.1", port), timeout=10) as line:

@@ -9,6 +9,7 @@ from typing import Any
 from fastapi import FastAPI, Request
 from fastapi.responses import JSONResponse, Response
 from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect
 
 from fewest.apps.serving import documents
 from fewest.apps.serving.door import App, Buckets, Crowd, Door, Keys, Metrics
@@ -43,7 +44,7 @@ def create_app(pools: Mapping[str, WorkerPool], settings: ServiceSettings, keys:
         title="fewest", version="1", docs_url=None, redoc_url=None, lifespan=lifespan,
         summary="The fewest facts that decide, in the shape of KServe's V1 protocol.",
     )  # fmt: skip
-    for kind in (RefusedError, HTTPException, Exception):
+    for kind in (RefusedError, HTTPException, ClientDisconnect, Exception):
         app.add_exception_handler(kind, _answer_error)
     errors = _errors(401 if keys is not None else 403, 429)
     _add_service(app, pools, metrics, errors)
@@ -61,6 +62,8 @@ async def _answer_error(request: Request, error: Exception) -> Response:
     if isinstance(error, HTTPException):
         parts = HTTP_ERRORS.get(error.status_code, (str(error.detail), "request", "", "see /openapi.json"))
         error = RefusedError(error.status_code, *parts, headers=dict(error.headers or {}))
+    elif isinstance(error, ClientDisconnect):
+        error = RefusedError(499, "the client has gone", "connection", "it was closed", "ask again")
     elif not isinstance(error, RefusedError):
         do = "give the operator the request id"
         error = RefusedError(500, "the service failed", "service", type(error).__name__, do)
