@@ -10,7 +10,7 @@ import numpy as np
 
 from fewest.engine.numba_cache import entry, inner
 from fewest.engine.search._box_work import CHOSEN, DEEPEST, FOUND, FREE, MANY, NONE, SHUT, STOPPED
-from fewest.engine.search._boxes import decide
+from fewest.engine.search._boxes import decide, least_step
 from fewest.engine.search._ties import SAME
 from fewest.engine.search._work import NODE_CAP, NODES
 from fewest.engine.structure.walk import goes_left
@@ -77,6 +77,8 @@ def _stand(trees, asked, room, i):  # type: ignore[no-untyped-def]
                 room.state[f] = SHUT
     _drop_same(trees, room, p)
     room.state[p] = SHUT
+    for f in range(p):
+        room.least[f] = least_step(trees, asked, room, i, f)
 
 
 @inner()

@@ -80,7 +80,8 @@ class BoxRoom(NamedTuple):
     same_low: Ints
     same_high: Ints
     place: Ints  # (p,): First cell that is not below the case
-    bits: Words  # (p, words): FeatureCells allowed
+    least: Floats  # (p,): How far a change is at least
+    bits: Words  # (p, words): Cells allowed
     order: Ints  # (p,)
     alone: Floats  # (p,)
     gain: Floats  # (p,)
@@ -113,8 +114,8 @@ def make_room(trees: BoxTrees, p: int) -> BoxRoom:
     return BoxRoom(
         ints(NODE_CAP + 1), np.zeros(len(trees.tests.column), dtype=bool), np.zeros(slots, dtype=bool), ints(leaves),
         ints(count + 1), ints(leaves + 1), np.zeros(slots, dtype=np.int32), np.zeros(p + 1, dtype=np.int8), ints(p),
-        ints(p), ints(p), ints(p), ints(p), np.zeros((p, words), dtype=np.uint64), ints(p), np.zeros(p), np.zeros(p),
-        np.zeros(p), ints(p), ints(DEEPEST + 1), ints(DEEPEST), ints(p + 1), ints(count + 1), ints(leaves),
+        ints(p), ints(p), ints(p), ints(p), np.zeros(p), np.zeros((p, words), dtype=np.uint64), ints(p), np.zeros(p),
+        np.zeros(p), np.zeros(p), ints(p), ints(DEEPEST + 1), ints(DEEPEST), ints(p + 1), ints(count + 1), ints(leaves),
         ints(leaves + 1), ints(slots), ints(STACK, DEEPEST), ints(STACK, DEEPEST),
         np.zeros((STACK, DEEPEST, words), dtype=np.uint64), ints(DEEPEST), ints(DEEPEST), ints(count), np.zeros(p),
     )  # fmt: skip

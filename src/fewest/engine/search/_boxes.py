@@ -42,6 +42,24 @@ def _nearest(trees, asked, room, i, f, low, high, bits):  # type: ignore[no-unty
 
 
 @inner()
+def least_step(trees, asked, room, i, f):  # type: ignore[no-untyped-def]
+    """How far the nearest cell is that is not as the case is; zero where that is not known."""
+    if not asked.measured[f] or np.isnan(asked.own[i, f]):
+        return 1.0
+    if not trees.cells.ranged[f]:
+        return 0.0
+    below, above = room.place[f] - 1, room.place[f]
+    if room.same_low[f] <= room.same_high[f]:
+        below, above = room.same_low[f] - 1, room.same_high[f] + 1
+    best = np.inf
+    if room.low[f] <= below:
+        best = _distance(trees, asked, i, f, min(below, room.high[f]))
+    if above <= room.high[f]:
+        best = min(best, _distance(trees, asked, i, f, max(above, room.low[f])))
+    return 0.0 if best == np.inf else best
+
+
+@inner()
 def _gather(trees, room, size):  # type: ignore[no-untyped-def]
     """The leaves that the chosen set can reach, with what they ask of its features."""
     leaves = trees.leaves
@@ -209,17 +227,59 @@ def _note(room, points, at, size):  # type: ignore[no-untyped-def]
 
 
 @inner()
+def _step(trees, asked, room, i, f, cell):  # type: ignore[no-untyped-def]
+    """How far a change to this cell is at least: to stay as the case is counts as the least change there is."""
+    return max(_distance(trees, asked, i, f, cell), room.least[f])
+
+
+@inner()
+def _approach(trees, asked, room, i, size):  # type: ignore[no-untyped-def]
+    """The cells of the box in hand that are nearest to the case; how far they are together."""
+    near = 0.0
+    for s in range(size):
+        f = room.chosen[s]
+        room.near[s] = _nearest(trees, asked, room, i, f, room.box_low[0, s], room.box_high[0, s], room.box_bits[0, s])
+        near += _step(trees, asked, room, i, f, room.near[s])
+    return near
+
+
+@inner()
+def _narrow(trees, asked, room, i, size, near, limit):  # type: ignore[no-untyped-def]
+    """Take cells that are too far, however near the others are, off the ends of the box in hand; False if none stay."""
+    if limit == np.inf:
+        return True
+    for s in range(size):
+        f = room.chosen[s]
+        if not trees.cells.ranged[f] or not asked.measured[f] or np.isnan(asked.own[i, f]):
+            continue
+        room_for = limit - NOISE - (near - _step(trees, asked, room, i, f, room.near[s]))
+        low, high = room.box_low[0, s], room.box_high[0, s]
+        while low <= high and _distance(trees, asked, i, f, low) >= room_for:
+            low += 1
+        while high >= low and _distance(trees, asked, i, f, high) >= room_for:
+            high -= 1
+        if low > high:
+            return False
+        room.box_low[0, s], room.box_high[0, s] = low, high
+    return True
+
+
+@inner()
 def decide(trees, asked, room, out, i, size, cost):  # type: ignore[no-untyped-def]
     """Find the nearest values with which the chosen set turns the case; False where the budget ran out."""
     for s in range(size):
         room.place_of[room.chosen[s]] = s
-    _gather(trees, room, size)
     value, wall, words = trees.leaves.value, asked.cut + asked.tolerance, room.bits.shape[1]
     if cost < out.cost[i] * (1 - SAME):
         limit = np.inf
     else:
         limit = out.far[i] if asked.listing == 0 else np.inf
-    turned = False
+    turned, together = False, 0.0
+    for s in range(size):
+        together += room.least[room.chosen[s]]
+    if together >= limit - NOISE:
+        return True
+    _gather(trees, room, size)
     for s in range(size):
         f = room.chosen[s]
         room.box_low[2, s], room.box_high[2, s] = room.low[f], room.high[f]
@@ -232,14 +292,8 @@ def decide(trees, asked, room, out, i, size, cost):  # type: ignore[no-untyped-d
         room.tally[NODES] += 1
         top -= 1
         _copy(room, top, 0, size)
-        near = 0.0
-        for s in range(size):
-            f = room.chosen[s]
-            room.near[s] = _nearest(
-                trees, asked, room, i, f, room.box_low[0, s], room.box_high[0, s], room.box_bits[0, s]
-            )
-            near += _distance(trees, asked, i, f, room.near[s])
-        if near >= limit - NOISE:
+        near = _approach(trees, asked, room, i, size)
+        if near >= limit - NOISE or not _narrow(trees, asked, room, i, size, near, limit):
             continue
         least = asked.base
         for tree in range(room.leaf_tree.shape[0] - 1):

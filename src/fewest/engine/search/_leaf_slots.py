@@ -73,7 +73,7 @@ class FeatureCells(NamedTuple):
 def lay_out(
     ensemble: Ensemble, feature_of: Ints32, values: Sequence[FeatureValues]
 ) -> tuple[Tests, LeafSlots, FeatureCells]:
-    """FeatureCells of the features, and the leaves over them; columns of no feature belong to one that never moves."""
+    """Cells of the features, and the leaves over them; columns of no feature belong to one that never moves."""
     p = len(values)
     inner = np.flatnonzero(ensemble.column >= 0)
     keys = np.column_stack(
