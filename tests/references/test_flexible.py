@@ -153,8 +153,9 @@ def test_rounding_never_leaves_the_band(low: float, width: float, decimals: int,
     assert (typed >= low - 1e-6 * step).all()
     assert (typed <= low + width + 1e-6 * step).all()
     assert np.allclose(typed / step, np.round(typed / step), atol=1e-6)
-    has_one = np.floor((low + width) / step + 1e-6) >= np.ceil(low / step - 1e-6)
-    assert len(typed) == (len(values) if has_one else 0)
+    # Within this much of a step, either answer is right.
+    surely, perhaps = (np.floor((low + width) / step - near) >= np.ceil(low / step + near) for near in (2e-6, -2e-6))
+    assert len(typed) in ({len(values)} if surely else {0, len(values)} if perhaps else {0})
 
 
 @settings(max_examples=40, deadline=None, derandomize=True)
