@@ -35,7 +35,7 @@ def test_a_folder_as_it_was_written_holds(files: Any, written: Path, capsys: pyt
     assert "120 answers checked" in printed
     assert "(100 %; 0 drawn, random state " in printed
     assert "- class: bad (else good)\n- threshold: 0.5 (proba)" in printed
-    assert "- references: 1, single: mean" in printed
+    assert "- references: 1, single, assigned by features: mean" in printed
     assert check(files, written, "--json", "--seed", "3") == 0
     report = json.loads(capsys.readouterr().out)
     assert (report["ok"], report["complete"], report["share_proved"], report["random_state"]) == (True, True, 1.0, 3)
