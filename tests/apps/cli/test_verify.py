@@ -156,3 +156,14 @@ def test_the_findings_against_another_model_fit_a_screen_and_name_each_kind_once
     assert wrong[:10] == [f"- {problem}" for problem in found["problems"][:10]]
     assert len(wrong) <= 11
     assert "check that --data and --model are those of the run" in printed.err
+
+
+def test_a_floor_is_proved_again_with_the_explainer_and_an_older_format_is_named(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    here = Path(__file__).parents[2] / "persistence" / "written_before"
+    call = ["verify", str(here / "credible.run"), "--data", str(here / "cases.csv")]
+    assert main([*call, "--model", str(here / "credible.fewest")]) == 8
+    printed = capsys.readouterr().out
+    assert "29 of 29 claims" in printed
+    assert "Left unproved:\n- the format: the run says 2\nNothing is wrong." in printed
