@@ -304,6 +304,13 @@ def about(**words: Any) -> Callable[[Path], None]:
     return manifest(lambda m: m["about"].update(words))
 
 
+def renamed(m: Any) -> None:
+    """Data of another name, and the title that every run with such data begins with."""
+    m["data"]["files"][0]["name"] = "approved.csv"
+    m["data"]["sha256"] = digest(canonical(m["data"]["files"]))
+    m["about"]["title"] = "Which facts decided? approved.csv"
+
+
 FLOOR = {"name": "mixture", "floor": -100.0, "quantile": 0.01, "sha256": "0" * 64}
 LEAVES = file("references.json", lambda c: c["provenance"].update(kind="leaves"))
 EMBEDDING = file("references.json", lambda c: c.update(assignment="embedding"))
@@ -335,6 +342,10 @@ LIES: dict[str, tuple[str, Callable[[Path], None], int]] = {
         "points", then(setting(assignment="embedding"), EMBEDDING), UNPROVED,
     ),
     "a constraint is added": ("points", setting(constraints=[{"kind": "Immutable", "name": "x01"}]), FOUND),
+    "a constraint nobody knows": ("points", setting(constraints=[{"kind": "Sealed", "name": "x01"}]), FOUND),
+    "a constraint that no answer keeps": ("points", setting(constraints=[{"kind": "AtMost", "most": 0}]), FOUND),
+    "weights of nothing": ("points", setting(weights={"luck": 2.0}), FOUND),
+    "weights below zero": ("points", setting(weights={"x05": -1.0}), FOUND),
     "weights": ("points", setting(weights={"x01": 3.0}), FOUND),
     "weights are left out": ("weights", setting(weights={}), FOUND),
     "values of a reference": (
@@ -363,6 +374,10 @@ LIES: dict[str, tuple[str, Callable[[Path], None], int]] = {
     "version": ("points", manifest(lambda m: m.update(version="9.9")), UNPROVED),
     "format": ("points", manifest(lambda m: m.update(format=2)), UNPROVED),
     "an older format, without names": ("points", manifest(lambda m: (m.update(format=1), m.pop("about"))), UNPROVED),
+    "name of the data": ("points", manifest(renamed), UNPROVED),
+    "fingerprint of the model": ("points", manifest(lambda m: m["model"].update(sha256="0" * 64)), UNPROVED),
+    "whether cases are kept": ("points", setting(keep_cases=False), FOUND),
+    "parts of no rows": ("points", setting(part_rows=0), FOUND),
     "model": ("points", manifest(lambda m: m["model"].update({"class": "Oracle"})), UNPROVED),
     "densities": ("floor, density known", rows(dense), FOUND),
     "a lower floor": ("floor, density known", setting(credibility={**FLOOR, "floor": -99.0}), FOUND),
@@ -386,3 +401,77 @@ def test_a_forgery_without_a_lie_is_not_found(honest: Any, name: str, tmp_path: 
     shutil.copytree(honest(name).run, tmp_path / "run")
     rows(lambda record: None)(tmp_path / "run")
     assert honest(name).code(tmp_path / "run")[0] == honest(name).code()[0]
+
+
+def test_what_the_caller_states_decides(honest: Any) -> None:
+    """A run of other choices is honest in itself: it is found once the caller states what they should be."""
+    points = honest("points")
+    decision, refs = points.explainer.decision, points.explainer.references
+    known = refs.frame.set_axis(pd.Index(refs.names, dtype=object), axis=0)
+    assert points.code(references=known, schema=refs.schema)[0] == HOLDS
+    others = {
+        "the threshold is 0.45": {"decision": fw.Decision(decision.model, positive="bad", threshold=0.45)},
+        "the class is 'good'": {"decision": fw.Decision(decision.model, positive="good")},
+        "not the one that is stated": {"references": known.assign(x01=0.1)},
+        "reference mean is not": {"references": known.set_axis(pd.Index(["typical"], dtype=object), axis=0)},
+        "2 are stated": {"references": pd.concat([known, known])},
+    }
+    for said, stated in others.items():
+        code, report = points.code(**stated)
+        assert code == FOUND
+        assert any(said in problem for problem in report.problems), report.problems
+
+
+def test_leaves_are_left_unproved_without_the_tree(honest: Any) -> None:
+    code, report = honest("leaves").code(read_tree=None)
+    assert (code, report.share) == (UNPROVED, 0.0)
+    code, report = honest("leaves").code(read_tree=lambda *_: load(honest("tree").run, "tree.json") | {"names": []})
+    assert code == FOUND
+
+
+@pytest.mark.parametrize("side", ["number", "last bit"])
+def test_a_tree_that_was_read_wrongly_proves_nothing(honest: Any, side: str) -> None:
+    """Negative control of the trial: a tree with one threshold moved does not decide as the model does."""
+
+    def misread(*given: Any) -> Any:
+        tree = read_plain(*given)
+        node = tree["tree"] if side == "number" else tree["tree"]["yes"]
+        node["at_most"] = node["at_most"] - 1 if side == "number" else np.nextafter(node["at_most"], -np.inf)
+        return tree
+
+    _, report = honest("leaves").code(read_tree=misread)
+    assert "what was read of the model's tree does not decide as the model does" in report.left
+    assert report.share == 0.0
+
+
+def test_odd_values_under_the_seal_are_an_ending_of_ours(honest: Any, tmp_path: Path) -> None:
+    """Whatever a manifest or a references file holds, there is a report or one of our errors."""
+    random = np.random.default_rng(0)
+    odd = [None, True, -1, 0, 1e300, "", "x", [], {}, [1], {"a": 1}, 2**70]
+
+    def places(node: Any, path: tuple[Any, ...] = ()) -> Any:
+        for key in node if isinstance(node, dict) else range(len(node)) if isinstance(node, list) else ():
+            yield (*path, key)
+            yield from places(node[key], (*path, key))
+
+    points, codes = honest("points"), []
+    for number in range(20):
+        folder = tmp_path / str(number)
+        shutil.copytree(points.run, folder)
+        name = MANIFEST if number % 3 else "references.json"
+        content = load(folder, name)
+        content.pop("quantiles", None)
+        all_places = list(places(content))
+        *path, last = all_places[random.integers(len(all_places))]
+        node = content
+        for key in path:
+            node = node[key]
+        node[last] = odd[random.integers(len(odd))]
+        content.pop("seal", None)
+        (folder / name).write_text(json.dumps(sealed(content) if name == MANIFEST else content))
+        try:
+            codes.append(points.code(folder)[0])
+        except fw.FewestError as error:
+            codes.append(error.exit_code)
+    assert set(codes) <= {0, 2, 3, 4, 6, 8}
+    assert codes.count(FOUND) > 10

@@ -188,7 +188,7 @@ def read_answers(
 
 def _plain_column(column: pd.Series[Any], decode: bool) -> Any:
     """A column of a part as people use it: words are objects, unknown ones None; lists hold values."""
-    field = next(field for field in record.fields_in("part") if field.name == column.name)
+    field = {field.name: field for field in record.fields_in("part")}[column.name]
     kind = field.kind
     if kind == "whole":
         return column.astype("Int64") if field.optional else column

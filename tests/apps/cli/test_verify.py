@@ -35,7 +35,7 @@ def test_a_folder_as_it_was_written_holds(files: Any, written: Path, capsys: pyt
     assert "120 answers checked" in printed
     assert "(100 %; 0 drawn, random state " in printed
     assert "- class: bad (else good)\n- threshold: 0.5 (proba)" in printed
-    assert "- references: 1, single: mean" in printed
+    assert "- references: 1, single, assigned by features: mean" in printed
     assert check(files, written, "--json", "--seed", "3") == 0
     report = json.loads(capsys.readouterr().out)
     assert (report["ok"], report["complete"], report["share_proved"], report["random_state"]) == (True, True, 1.0, 3)
@@ -156,3 +156,14 @@ def test_the_findings_against_another_model_fit_a_screen_and_name_each_kind_once
     assert wrong[:10] == [f"- {problem}" for problem in found["problems"][:10]]
     assert len(wrong) <= 11
     assert "check that --data and --model are those of the run" in printed.err
+
+
+def test_a_floor_is_proved_again_with_the_explainer_and_an_older_format_is_named(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    here = Path(__file__).parents[2] / "persistence" / "written_before"
+    call = ["verify", str(here / "credible.run"), "--data", str(here / "cases.csv")]
+    assert main([*call, "--model", str(here / "credible.fewest")]) == 8
+    printed = capsys.readouterr().out
+    assert "29 of 29 claims" in printed
+    assert "Left unproved:\n- the format: the run says 2\nNothing is wrong." in printed

@@ -18,7 +18,9 @@ from fewest.persistence import load
 from fewest.references.file import read_saved
 from fewest.runs import Run, verify
 from fewest.runs.run import MANIFEST
+from fewest.runs.storage import first_line
 from fewest.runs.verification import Report
+from fewest.runs.verification.verifier import NOT_UNDERSTOOD
 from fewest.tables.schema import Schema
 
 if TYPE_CHECKING:
@@ -56,15 +58,16 @@ def _report(request: VerifyRequest) -> Report:
         decision = decision_of(model, settings)
         if settings["credibility"] is not None and request.model.suffix.lower() == ".fewest":
             credibility = load(request.model, request.allow_pickle).credibility
-        references, schema = _references(request.references, opened.schema)
+        features = opened.schema
     except (UsageError, ModelError):
         raise
-    except (KeyError, TypeError, ValueError) as error:
+    except NOT_UNDERSTOOD as error:
         if not (request.run / MANIFEST).is_file():
             raise
         report = Report()
-        report.add(f"{MANIFEST} cannot be read: {str(error).splitlines()[0]}")
+        report.add(f"{MANIFEST} cannot be read: {type(error).__name__}: {first_line(error)}")
         return report
+    references, schema = _references(request.references, features)
     return verify(
         request.run, request.data, decision, model_file=request.model, references=references, schema=schema,
         credibility=credibility, read_tree=read_plain, cheap=request.cheap, sample=request.sample,

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from fewest.decision import Decision
 from fewest.errors import DataError
 from fewest.results import record
 from fewest.runs.cases import fingerprints
@@ -61,7 +62,10 @@ def check_data(run: RunFiles, paths: Sequence[Path], report: Report) -> None:
     for here, there in zip(found, wanted, strict=False):
         if (here["sha256"], here["bytes"]) != (there["sha256"], there["bytes"]):
             report.add("the data have changed: {} is not what was explained", [here["name"]])
-    if digest(canonical(wanted)) != run.manifest["data"]["sha256"]:
+        elif here["name"] != there["name"]:
+            report.leave(f"the name of the data: the run says {there['name']}, not {here['name']}")
+    known = digest(canonical(wanted))
+    if run.manifest["data"].get("sha256", known) != known:
         report.add("manifest.json: the checksum of all data is not that of its files")
 
 
@@ -74,6 +78,16 @@ def check_model(run: RunFiles, file: Path | None, report: Report) -> None:
         report.leave(f"the checksum of the model: the run was made with the file {known['file']}, none is given")
     elif file_digest(file) != known["sha256"]:
         report.add(f"the model has changed: {file.name} is not {known['file']} as it was used")
+    elif file.name != known["file"]:
+        report.leave(f"the name of the model file: the run says {known['file']}, not {file.name}")
+
+
+def check_scores(run: RunFiles, decision: Decision, frames: Sequence[pd.DataFrame], report: Report) -> None:
+    """A model that came from no file is known by its scores of the first rows and of the references."""
+    known = run.manifest["model"]
+    scores = [decision.verdicts(frame).score.tolist() for frame in frames]
+    if known["file"] is None and digest(canonical(scores)) != known["sha256"]:
+        report.leave("the fingerprint of the model: it is not that of its scores here")
 
 
 def tally(table: pd.DataFrame) -> dict[str, Counter[str]]:

@@ -20,7 +20,7 @@ from fewest.tables.arrays import Bools, Floats
 from fewest.tables.saved_schema import plain
 from fewest.tables.schema import Feature, Schema
 
-TRIED = 8  # rows that are put into each leaf
+TRIED = 64  # rows that are put into each leaf
 Node = Mapping[str, Any]  # as in tree.json
 Steps = tuple[tuple[Node, bool], ...]  # tests of a path, and whether they are passed
 
@@ -127,9 +127,14 @@ class LeafProver:
         names = self.schema.names
         for way in self.ways:
             rows = frame.iloc[draw.integers(0, len(frame), TRIED)].reset_index(drop=True)
+            moved = self.outside(way, rows) | (draw.random((TRIED, len(names))) < 0.5)  # some values are inside already
             values = [
-                {names[j]: known[int(draw.integers(len(known)))] for j, known in way.entries.items() if known}
-                for _ in range(TRIED)
+                {
+                    names[j]: known[int(draw.integers(len(known)))]
+                    for j, known in way.entries.items()
+                    if known and one[j]
+                }
+                for one in moved
             ]
             rows = pd.concat([frame, entered(self.schema, rows, values)], ignore_index=True)
             rows = rows[~self.outside(way, rows).any(axis=1)]

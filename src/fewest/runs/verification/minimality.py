@@ -158,7 +158,7 @@ class _Enumeration:
         """Cases with more sets than will be asked about."""
         pairs, which = np.unique(np.column_stack([self.width, self.depth]), axis=0, return_inverse=True)
         sets = [sum(comb(m, k) for k in range(1, depth + 1)) for m, depth in pairs.tolist()]
-        return np.array(sets, dtype=float)[which] > self.budget
+        return (np.array(sets, dtype=float)[which] > self.budget) & (self.depth > 1)
 
     def _ask_all(self, rows: Ints, chosen: Ints) -> None:
         for part in _pieces(rows, len(chosen)):
@@ -166,7 +166,8 @@ class _Enumeration:
                 self._ask(part, self._member(self.order[part][:, chosen[piece]]))
 
     def _ask_some(self, rows: Ints, size: int, count: Ints) -> None:
-        """So far as the budget goes: sets of this size, drawn."""
+        """Sets of this size, drawn: as many as the budget has left."""
+        rows, count = rows[count > 0], count[count > 0]
         for m, each in np.unique(np.column_stack([self.width[rows], count]), axis=0).tolist():
             for part in _pieces(rows[(self.width[rows] == m) & (count == each)], each):
                 ranks = self.draw.random((len(part), each, m)).argsort(axis=2)[:, :, :size]
@@ -199,9 +200,9 @@ class _Enumeration:
     def _ask(self, rows: Ints, member: Bools) -> Floats:
         """Ask the model about sets of units (rows, sets, u); the lower a score the better, infinite if not asked."""
         cubes, units = self.cubes, self.units
-        r, c, _ = member.shape
+        r, c, u = member.shape
         case = np.repeat(rows, c)
-        flat = member.reshape(r * c, -1)
+        flat = member.reshape(r * c, u)
         moved = (flat.astype(int) @ units.members.astype(int) > 0) & units.differs[case]
         cost = moved @ cubes.rules.weights
         fits = (cost <= cubes.limits.asked_up_to[case]) & moved.any(axis=1)

@@ -22,7 +22,8 @@ from fewest.tables.wording import show_label
 
 ASSIGNMENTS = ("features", "sparsest", "embedding")
 DIRECTIONS = ("minus", "plus")
-WORDS = {"positive": "class", "outcome": "other outcome", "score": "kind of score"}
+WORDS = {"positive": "class", "outcome": "other outcome", "score": "kind of score", "name": "density"}
+RULES = ("AtMost", "Forbidden", "Immutable", "Implies", "Linked", "OneOf", "Only", "Range")
 NAMED = ("about", "tree")  # figures of the manifest that format 1 does not have
 
 
@@ -50,9 +51,16 @@ def check_statements(
         "weighted": bool(settings["weights"]),
     }
     _compare("page", {**names, **manifest.get("about", {})}, names, report)
-    for name, words in (("assignment", ASSIGNMENTS), ("direction", DIRECTIONS)):
-        if settings[name] not in words:
-            report.add(f"the {name} of the run is not a known word: {settings[name]}")
+    said = [("assignment", settings["assignment"], ASSIGNMENTS), ("direction", settings["direction"], DIRECTIONS)]
+    said += [("constraint", item["kind"], RULES) for item in settings["constraints"]]
+    said += [("weight of a feature", name, run.schema.names) for name in settings["weights"]]
+    for name, word, words in said:
+        if word not in words:
+            report.add(f"the {name} is not a known word: {word}")
+    if any(not weight > 0 for weight in settings["weights"].values()):
+        report.add("a weight is not positive")
+    if settings.get("keep_cases", run.keeps_cases) is not run.keeps_cases:
+        report.add("the run says otherwise whether it keeps cases than it does")
     if settings["assignment"] == "embedding":
         report.leave("which reference each case is compared with: assigned by an embedding of training rows")
     _check_floor(settings["credibility"], density, report)
@@ -73,17 +81,20 @@ def _check_floor(said: Mapping[str, Any] | None, density: KnownDensity | None, r
     if said is not None and density is None:
         report.leave(f"that answers are credible: the density ({said['name']}) is not in the folder")
     elif density is not None:
-        stated = None if said is None else said["floor"]
-        if stated != plain(float(density.floor)):
-            report.add(f"the floor is {density.floor:g}, the run's is {stated}")
+        stated = {"floor": None} if said is None else said
+        known = {
+            "floor": density.floor,
+            **{name: getattr(density, name, stated.get(name)) for name in ("name", "quantile")},
+        }
+        _compare("run", {"name": None, "quantile": None, **stated}, plain(known), report)
 
 
 def _check_words(manifest: Mapping[str, Any], decision: Decision, report: Report) -> None:
     """Words that nobody can check are repeated, unless they are those that every run begins with."""
     steps = getattr(decision.model, "steps", None) or [("", decision.model)]
-    about, files = manifest.get("about", {}), manifest["data"]["files"]
+    about, first = manifest.get("about", {}), manifest["data"]["files"][0]
     usual = {
-        "title": (about.get("title"), f"Which facts decided? {files[0]['name']}"),
+        "title": (about.get("title"), f"Which facts decided? {first['name']}"),
         "name of the model": (about.get("model"), type(steps[-1][1]).__name__),
         "class of the model": (manifest["model"]["class"], type(decision.model).__name__),
         "version of fewest": (manifest["version"], __version__),
@@ -136,7 +147,8 @@ def check_references(
     entries, schema = content["references"], run.schema
     names = [str(entry["name"]) for entry in entries]
     kind = content.get("provenance", {}).get("kind", "given")
-    report.claimed["references"] = f"{len(names)}, {kind}: {', '.join(names[:5])}{', ...' if len(names) > 5 else ''}"
+    shown = f"{', '.join(names[:5])}{', ...' if len(names) > 5 else ''}"
+    report.claimed["references"] = f"{len(names)}, {kind}, assigned by {content.get('assignment')}: {shown}"
     if len(set(names)) < len(names):
         report.add("two references have one name")
     said = np.array([np.nan if entry.get("score") is None else float(entry["score"]) for entry in entries])

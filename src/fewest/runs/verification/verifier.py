@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 
 from fewest.decision import Decision
-from fewest.errors import DataError, FewestError
+from fewest.errors import DataError, FewestError, UsageError
 from fewest.runs.cases import Cases, find
 from fewest.runs.run_files import MANIFEST, RunFiles, read_references
 from fewest.runs.verification import integrity
@@ -31,6 +31,8 @@ CHEAP = 100
 DRAWN_BUDGET = 20_000
 DRAWN = 200
 HEAD = 48
+# What reading a folder can end in that holds other things than it should
+NOT_UNDERSTOOD = (ArithmeticError, AttributeError, LookupError, OSError, RuntimeError, TypeError, ValueError)
 ReadTree = Callable[[Decision, Schema, pd.DataFrame], Node]
 
 
@@ -101,10 +103,10 @@ def verify(
     report, paths = Report(random_state=seed), find(data)
     try:
         opened = RunFiles.open(run)
-    except DataError as error:
+    except NOT_UNDERSTOOD as error:
         if not (Path(run) / MANIFEST).is_file():
             raise
-        report.add(error.message)
+        report.add(getattr(error, "message", f"{MANIFEST} cannot be read: {type(error).__name__}"))
         return report
     try:
         integrity.check_manifest(opened, report)
@@ -116,7 +118,7 @@ def verify(
         verifier.check(paths, references, read_tree)
     except FewestError:
         raise
-    except (KeyError, TypeError, AttributeError, ValueError, IndexError, OSError) as error:
+    except NOT_UNDERSTOOD as error:
         report.add(f"the folder cannot be understood: {type(error).__name__}: {error}")
     return report
 
@@ -145,8 +147,14 @@ class RunVerifier:
     def check(self, paths: tuple[Path, ...], references: pd.DataFrame | None, read_tree: ReadTree | None) -> None:
         """The references, the tree, and all parts, each beside its rows of the data."""
         check_references(self.content, self.goals.frame, self.run, references, self.scorer, self.report)
-        cases = Cases(paths, self.schema, int(self.settings["part_rows"]), self.settings["unseen"])
-        self._read_tree(cases, read_tree)
+        size = int(self.settings["part_rows"])
+        if size < 1:
+            raise ValueError(f"part_rows is {size}")
+        cases = Cases(paths, self.schema, size, self.settings["unseen"])
+        head = self._head(cases)
+        if head is not None:
+            integrity.check_scores(self.run, self.scorer.decision, (head, self.goals.frame), self.report)
+        self._read_tree(head, read_tree)
         total: dict[str, Counter[str]] = {name: Counter() for name in integrity.FIGURES}
         for part, raw in zip_longest(self.run.manifest["parts"], self._raw(cases)):
             if part is None:
@@ -175,12 +183,17 @@ class RunVerifier:
             self._part(Claims(table, frame, self.goals, self.rules, self.settings))
         integrity.check_figures(self.run.manifest, total, MANIFEST, self.report)
 
-    def _read_tree(self, cases: Cases, read_tree: ReadTree | None) -> None:
+    def _head(self, cases: Cases) -> pd.DataFrame | None:
+        """The first rows of the data; None where they cannot be read, which is reported with their part."""
+        with suppress(DataError, UsageError):
+            return cases.head(HEAD)
+        return None
+
+    def _read_tree(self, head: pd.DataFrame | None, read_tree: ReadTree | None) -> None:
         """The tree of the model, tried on it; where the run speaks of leaves, they are walked to."""
-        tree = head = None
-        if read_tree is not None and (self.goals.leaves or self.run.manifest.get("tree") is not None):
+        tree, wanted = None, self.goals.leaves or self.run.manifest.get("tree") is not None
+        if read_tree is not None and head is not None and wanted:
             with suppress(FewestError):
-                head = cases.head(HEAD)
                 tree = read_tree(self.scorer.decision, self.schema, head)
         check_tree(self.run, tree, self.report)
         if tree is not None and head is not None:
