@@ -8,14 +8,14 @@ from typing import Any
 import pytest
 
 from fewest.experiments.paper import expo_curve, find, summarise
-from fewest.experiments.paper.expo_curve import GRID, NONE, Choice, choose
+from fewest.experiments.paper.expo_curve import GRID, NONE, WeightAndSpread, choose
 
 pytest.importorskip("torch")
 
 
 def test_a_weight_that_costs_accuracy_is_not_chosen_and_a_model_that_refuses_nobody_is_not_either() -> None:
     figures = {"test_accuracy": 0.8, "test_auc": 0.8, "sev": 1.5}
-    a, b, c = (Choice(weight, 1.0) for weight in (1.0, 10.0, 100.0))
+    a, b, c = (WeightAndSpread(weight, 1.0) for weight in (1.0, 10.0, 100.0))
     curve = {NONE: figures, a: {**figures, "test_accuracy": 0.7, "sev": 1.0}, b: {**figures, "sev": math.nan}}
     assert choose(curve) == NONE
     assert choose({**curve, c: {**figures, "sev": 1.4}}) == c

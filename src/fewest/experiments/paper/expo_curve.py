@@ -28,7 +28,7 @@ HELD_OUT = 0.25
 TUNED = "tuned"
 
 
-class Choice(NamedTuple):
+class WeightAndSpread(NamedTuple):
     """A weight and a spread of the regulariser."""
 
     c: float
@@ -38,8 +38,8 @@ class Choice(NamedTuple):
         return f"C {self.c:g} spread {self.spread:g}" if self.c else "C 0"
 
 
-NONE = Choice(0.0, SPREADS[0])
-GRID = (NONE, *(Choice(c, spread) for spread in SPREADS for c in WEIGHTS))
+NONE = WeightAndSpread(0.0, SPREADS[0])
+GRID = (NONE, *(WeightAndSpread(c, spread) for spread in SPREADS for c in WEIGHTS))
 
 
 class ExpoCurveTable(Table):
@@ -101,7 +101,7 @@ class ExpoCurveTable(Table):
                 records.append(Record(dataset, f"{model} {way} {TUNED}", tuned))
         return records
 
-    def train(self, model: str, way: str, choice: Choice, rows: Rows) -> Any:
+    def train(self, model: str, way: str, choice: WeightAndSpread, rows: Rows) -> Any:
         """One model, fitted."""
         from fewest.models.training import ExpOClassifier
 
@@ -113,13 +113,13 @@ class ExpoCurveTable(Table):
             return ExpOClassifier.from_settings(**settings).fit(rows.X_train, rows.y_train)
 
 
-def choose(curve: Mapping[Choice, Mapping[str, float]]) -> Choice:
+def choose(curve: Mapping[WeightAndSpread, Mapping[str, float]]) -> WeightAndSpread:
     """The least SEV among those that are about as good as no regulariser; the earlier one among equals.
 
     Examples
     --------
     >>> figures = {"test_accuracy": 0.8, "test_auc": 0.8, "sev": 1.5}
-    >>> mild, strong = Choice(1.0, 0.1), Choice(100.0, 0.1)
+    >>> mild, strong = WeightAndSpread(1.0, 0.1), WeightAndSpread(100.0, 0.1)
     >>> choose({NONE: figures, mild: {**figures, "sev": 1.4}, strong: {**figures, "sev": 1.0, "test_auc": 0.7}}) == mild
     True
     """
