@@ -25,6 +25,7 @@ from fewest.references.single import centre_of
 from fewest.references.training_rows import TrainingRows
 from fewest.tables.arrays import Floats
 from fewest.tables.schema import Schema
+from fewest.tables.values import value_of
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -43,6 +44,52 @@ class Leaves(References):
         """How the leaves can be entered under constraints and weights."""
         return Reach.build(self.tree, self.typical, self.value, constraints, weight)
 
+    def leaves_of(self, case: Any) -> pd.DataFrame:
+        """Every negative leaf, and what of a case is outside it: the fewest features first (the paper's Table 3).
+
+        Columns: ``leaf``, ``sev`` (features outside), ``features``, ``to`` (the value inside next to the case's own; of
+        a category the leaf's typical level), ``support`` (accepted training rows in the leaf), ``credibility`` (their
+        share). SEV-T is the first row's. Constraints and weights are not looked at: `fewest.Explainer` is for that.
+
+        Parameters
+        ----------
+        case : table of one row, mapping or Series
+            The case, in the columns that the tree was fitted on.
+
+        Examples
+        --------
+        >>> import fewest as fw
+        >>> from sklearn.tree import DecisionTreeClassifier
+        >>> X = pd.DataFrame({"debt": [1, 2, 8, 9, 8], "age": [30, 50, 30, 50, 70]}); y = [0, 0, 1, 1, 0]
+        >>> decision = fw.Decision(DecisionTreeClassifier(random_state=0).fit(X, y))
+        >>> fw.references.leaves(decision, X, y).leaves_of(X.iloc[[3]])[["leaf", "sev", "features", "to", "support"]]
+             leaf  sev features    to  support
+        0  leaf 1    1  (debt,)  (5,)        2
+        1  leaf 3    1   (age,)  (61,)        1
+        """
+        row = case if isinstance(case, pd.DataFrame) else pd.DataFrame([dict(case)])
+        if len(row) != 1:
+            raise UsageError(f"leaves_of takes one case, and there are {len(row)}", do="pass one row")
+        row = self.tree.schema.conform(row, unseen="allow")
+        codes, features = self.tree.encode(row)[0], self.tree.schema.features
+        negative = [box for node, box in boxes(self.tree) if not self.tree.positive[node]]
+        found = []
+        for number, box in enumerate(negative):
+            outside = [j for j, side in box.items() if not _inside(side, float(codes[j]))]
+            to = tuple(self._entered(number, j, box[j], float(codes[j])) for j in outside)
+            found.append((self.names[number], len(outside), tuple(features[j].name for j in outside), to,
+                          int(self.support[number]), self.credibility(number)))  # fmt: skip
+        columns = ["leaf", "sev", "features", "to", "support", "credibility"]
+        return pd.DataFrame(found, columns=columns).sort_values("sev", kind="stable", ignore_index=True)
+
+    def _entered(self, number: int, j: int, side: Interval | Levels, code: float) -> Any:
+        """The value a feature takes to be inside a leaf."""
+        feature = self.tree.schema.features[j]
+        if isinstance(side, Interval):
+            value = nearest_inside(feature, side, code)
+            return int(value) if feature.kind == "integer" and np.isfinite(value) else value
+        return value_of(feature, self.frame.iloc[number])
+
     def flexible(self, *_: Any, **__: Any) -> References:
         """Leaves are boxes already: nothing of them is left to move."""
         raise UsageError("the leaves of a tree are boxes, and flexible as they are", do="use single or clusters")
@@ -58,6 +105,13 @@ class Leaves(References):
     def credibility(self, number: int) -> float | None:
         """Share of the negatives that are in a leaf: S / N- of Theorem 4.3."""
         return float(self.support[number]) / self.negatives
+
+
+def _inside(side: Interval | Levels, code: float) -> bool:
+    """Whether a code lies in one side of a box."""
+    if np.isnan(code):
+        return side.missing
+    return bool(side.inside[int(code)]) if isinstance(side, Levels) else side.low < code <= side.high
 
 
 def leaves(

@@ -132,6 +132,8 @@ def read_saved(path: str | Path) -> Saved:
         content = json.loads(path.read_text(encoding="utf-8"))
         if content.get("format") not in READABLE:
             raise DataError(f"{path.name} is not a references file of format 1, 2 or 3", do="save it again")
+        if (content["format"] == WITH_RULE) != ("rule" in content):
+            raise DataError(f"{path.name} lacks the rule that sends cases to references", do="save it again")
         return from_dict(content)
     except FewestError:
         raise

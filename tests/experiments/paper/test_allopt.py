@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import fewest as fw
-from fewest.experiments.paper import allopt, find
+from fewest.experiments.paper import allopt, find, summarise
 from fewest.experiments.paper.allopt import KINDS, WALKS, AllOpt1Table
 from fewest.experiments.paper.base import printed
 from fewest.experiments.paper.data import Rows, load_split
@@ -33,6 +33,22 @@ def test_a_quick_unit_has_a_record_per_method_and_is_the_same_again(name: str, l
         steady = {key for key in first.figures if not re.search("seconds|times|milli", key)}
         assert all(np.array_equal(first.figures[key], second.figures[key], equal_nan=True) for key in steady)
         assert 0.3 < first.figures["test_accuracy"] <= 1
+
+
+def test_the_papers_training_has_lines_of_its_own_beside_the_printed_figures(monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("pacmap")
+    table = find("alloptc", quick=True, preset="paper")
+    monkeypatch.setattr(table.__class__, "quick_rows", 250)
+    records = table.cells("german", 0, lambda line: None)
+    lines = summarise(table, records)
+    assert [table.shown(line.method) for line in lines] == [
+        "GBDT, paper's procedure", "LR linear, paper's procedure", "MLP, paper's procedure",
+    ]  # fmt: skip
+    assert all(line.cells["sev"].paper is not None for line in lines)
+    assert all("base_decided" in record.figures for record in records)
+    assert records[0].figures["base_decided"] > 0
+    assert find("alloptc").settings("german") == find("alloptc", preset=None).settings("german")
+    assert "preset" not in find("alloptc").settings("german")  # units measured before stay valid
 
 
 def test_a_larger_booster_is_measured_against_the_papers() -> None:

@@ -168,7 +168,7 @@ class PaperTableRequest:
     splits: Annotated[int | None, typer.Option(min=1, help="First N splits. Default: 10, quick: 2.", metavar="N")] = (
         None
     )
-    preset: Annotated[str | None, typer.Option(help="Whose procedure: paper, authors, ours, both or all.")] = None
+    preset: Annotated[str | None, typer.Option(help="Whose procedure: paper, authors, ours or both.")] = None
     out: Annotated[Path | None, typer.Option(help="Folder for results; a stopped run goes on from there.")] = None
     jobs: Jobs = 1
     quick: Quick = False

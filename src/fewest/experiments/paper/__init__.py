@@ -43,6 +43,7 @@ _TABLES = {
     "allopt1": ("allopt", "AllOpt1Table"),
     "alloptc": ("allopt", "AllOptClusterTable"),
     "expo": ("allopt", "ExpoTable"),
+    "expo_curve": ("expo_curve", "ExpoCurveTable"),
     "sizes": ("sizes", "SizesTable"),
     "sensitivity": ("points", "SensitivityTable"),
     "counterfactuals": ("counterfactuals", "CounterfactualsTable"),

@@ -100,6 +100,10 @@ class Table(ABC):
     def cells(self, dataset: str, split: int, tell: Tell) -> list[Record]:
         """Figures of all methods; they depend on the dataset, the split and the settings alone."""
 
+    def lines(self) -> tuple[str, ...]:
+        """All methods there can be a line of, in the order shown."""
+        return self.methods
+
     def shown(self, method: str) -> str:
         """A method as it is named in the table."""
         return method

@@ -173,7 +173,7 @@ def explain(decision: Decision, refs: References, rows: Rows, densities: Densiti
     cases = rows.X_test.iloc[:CASES]
     cases = cases[decision.verdicts(refs.schema.conform(cases, unseen="allow")).positive]
     if len(cases) == 0:
-        return {}
+        return {"decided": 0.0}
     explainer.look_inside(cases)
     explainer.explain(cases.iloc[:WARM_UP])  # what is compiled on the first call is not part of a case's time
     out = explainer.explain(cases)

@@ -53,7 +53,7 @@ def summarise(table: Table, records: Iterable[Record]) -> list[TableLine]:
     groups: dict[tuple[str, str], list[Record]] = {}
     for record in records:
         groups.setdefault((record.dataset, record.method), []).append(record)
-    order = [(dataset, method) for dataset in table.datasets for method in table.methods]
+    order = [(dataset, method) for dataset in table.datasets for method in table.lines()]
     return [
         TableLine(*key, len(groups[key]), {c.figure: _cell(table, c, key, groups[key]) for c in table.columns})
         for key in order
