@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from importlib import import_module
 from pathlib import Path
 from typing import Any, overload
@@ -14,13 +14,13 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from fewest.errors import DataError, UsageError
 from fewest.models.trees import Reach
 from fewest.references.base import References
 from fewest.references.file import Saved
 from fewest.results import record
 from fewest.results.answers import Answers
 from fewest.results.explanation import STATUSES, About, Change, Explanation, Fact, Status
+from fewest.results.lookup import ByLabel, places_of
 from fewest.results.population import Origin, Summary, Tally, figure, summarize
 from fewest.tables.files import write_text
 from fewest.tables.frames import mix
@@ -71,27 +71,35 @@ class Explanations:
         """The answer of one case by its place in the table; those of several by a slice, a mask or a list of places."""
         if isinstance(key, int | np.integer) and not isinstance(key, bool):
             return self.explanation(int(key))
-        if isinstance(key, slice):
-            return self._take(np.arange(len(self))[key])
-        masked = isinstance(key, pd.Series) and pd.api.types.is_bool_dtype(key.dtype)
-        places = key.to_numpy(dtype=bool, na_value=False) if masked else np.asarray(key)
-        if places.ndim == 1 and places.dtype == bool and len(places) == len(self):
-            return self._take(np.flatnonzero(places))
-        if places.ndim == 1 and (places.dtype.kind == "i" or places.size == 0):
-            outside = places[(places < -len(self)) | (places >= len(self))]
-            if len(outside):
-                raise IndexError(f"row {outside[0]} of {len(self)}")
-            return self._take(places.astype(np.int64) % max(1, len(self)))
-        what = f"a mask of {len(places)} for {len(self)} cases" if places.dtype == bool and places.ndim else repr(key)
-        do = "use a place, a slice, a mask as long as the table or a list of places; for labels .loc"
-        raise UsageError(f"answers cannot be looked up by {what}", do=do)
+        return self._take(places_of(key, len(self)))
 
     def explanation(self, row: int) -> Explanation:
         """The answer of one case, by its place in the table."""
         if not -len(self) <= row < len(self):
             raise IndexError(f"row {row} of {len(self)}")
         row %= len(self)
-        return replace(next(self._answers([row])), facts=self.facts(row))
+        return replace(next(self._answers([row])), facts=self.facts(row), steps=partial(self.steps, row))
+
+    def steps(self, row: int) -> list[tuple[str, float, float]]:
+        """The changed features of a case, at each step the one that helps most, with the scores before and after it."""
+        case, decision = self._take(np.array([row])), self.references.decision
+        end = case.turned()
+        start = case.frame
+        if self.plus:
+            start = self.references.frame.iloc[[max(0, int(self.answers.reference[row]))]].set_index(end.index)
+        left = [feature for feature, moved in zip(self.schema.features, self.answers.moved[row], strict=True) if moved]
+        sign, score, out = -1 if self.plus else 1, float(decision.verdicts(start).score[0]), []
+        while left:
+            tried = [start.assign(**{column: end[column] for column in feature.columns}) for feature in left]
+            scores = decision.verdicts(pd.concat(tried)).score
+            best = int(np.argmin(sign * scores))
+            out.append((left.pop(best).name, score, float(scores[best])))
+            start, score = tried[best], float(scores[best])
+        return out
+
+    def plot(self) -> Any:
+        """Draw how many features must change, and which come up how often; returns the figure."""
+        return import_module("fewest.reporting.plots").overview(self)
 
     def _take(self, rows: npt.NDArray[np.int64]) -> Explanations:
         return replace(self, frame=self.frame.iloc[rows], answers=self.answers.take(rows.tolist()))
@@ -374,25 +382,6 @@ class Explanations:
     def _explained(self) -> npt.NDArray[np.int64]:
         """Rows with a SEV."""
         return np.flatnonzero(self.answers.status == STATUSES.index(Status.EXPLAINED))
-
-
-@dataclass(frozen=True, eq=False)
-class ByLabel:
-    """Answers looked up by the labels of their cases, as pandas does."""
-
-    answers: Explanations
-
-    def __getitem__(self, key: Any) -> Any:
-        """One `Explanation` for a label that one case has; else `Explanations`."""
-        places = pd.Series(np.arange(len(self.answers)), index=self.answers.frame.index)
-        try:
-            found = places.loc[key]
-        except (KeyError, TypeError) as error:
-            labels = ", ".join(map(repr, self.answers.frame.index[:3].tolist()))
-            raise DataError(f"no case is called {key!r}", do=f"use labels of the table, like {labels}") from error
-        if isinstance(found, pd.Series):
-            return self.answers[found.to_numpy()]
-        return self.answers[int(found)]
 
 
 def _inside_leaves(reach: Reach | None, frame: pd.DataFrame, leaf_of: npt.NDArray[np.int32]) -> pd.DataFrame:
