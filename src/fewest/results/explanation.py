@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from enum import StrEnum
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -226,9 +228,16 @@ class Explanation:
     log_density: float | None = None
     facts: tuple[Fact, ...] = ()
     all_listed: bool = False
+    # Where the model is at hand: the changed features in the order drawn, with its scores before and after each
+    steps: Callable[[], list[tuple[str, float, float]]] | None = field(default=None, compare=False, repr=False)
 
     def __str__(self) -> str:
         return sentence(self)
+
+    def plot(self, ax: Any = None) -> Any:
+        """Draw how the changed facts carry the score over the cut-off (`fewest.plots.ScoreLineDisplay`)."""
+        # By name: drawing with matplotlib belongs to reporting, which imports this.
+        return import_module("fewest.reporting.plots").ScoreLineDisplay.from_explanation(self).plot(ax)
 
     def _repr_html_(self) -> str:
         from fewest.results.drawing import HEADINGS, HEADINGS_PLUS, CaseRow

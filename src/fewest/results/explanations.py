@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from importlib import import_module
 from pathlib import Path
 from typing import Any, overload
@@ -80,7 +80,28 @@ class Explanations:
         if not -len(self) <= row < len(self):
             raise IndexError(f"row {row} of {len(self)}")
         row %= len(self)
-        return replace(next(self._answers([row])), facts=self.facts(row))
+        return replace(next(self._answers([row])), facts=self.facts(row), steps=partial(self.steps, row))
+
+    def steps(self, row: int) -> list[tuple[str, float, float]]:
+        """The changed features of a case, at each step the one that helps most, with the scores before and after it."""
+        case, decision = self._take(np.array([row])), self.references.decision
+        end = case.turned()
+        start = case.frame
+        if self.plus:
+            start = self.references.frame.iloc[[max(0, int(self.answers.reference[row]))]].set_index(end.index)
+        left = [feature for feature, moved in zip(self.schema.features, self.answers.moved[row], strict=True) if moved]
+        sign, score, out = -1 if self.plus else 1, float(decision.verdicts(start).score[0]), []
+        while left:
+            tried = [start.assign(**{column: end[column] for column in feature.columns}) for feature in left]
+            scores = decision.verdicts(pd.concat(tried)).score
+            best = int(np.argmin(sign * scores))
+            out.append((left.pop(best).name, score, float(scores[best])))
+            start, score = tried[best], float(scores[best])
+        return out
+
+    def plot(self) -> Any:
+        """Draw how many features must change, and which come up how often; returns the figure."""
+        return import_module("fewest.reporting.plots").overview(self)
 
     def _take(self, rows: npt.NDArray[np.int64]) -> Explanations:
         return replace(self, frame=self.frame.iloc[rows], answers=self.answers.take(rows.tolist()))

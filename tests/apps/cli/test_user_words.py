@@ -90,3 +90,17 @@ def test_a_file_of_words_that_does_not_fit_is_refused(
     (data / "features.csv").write_text(text)
     assert call(files, data, "--schema", str(data / "features.csv")) != 0
     assert message in error(capsys)
+
+
+def test_build_writes_a_file_that_explain_reads(files: Any, data: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    out = data / "credit.fewest"
+    how = ["--model", str(files.skops), "--target", "risk", "--positive", "bad", "--names", "bad=refused"]
+    assert main(["build", str(files.train), *how, "--immutable", "age", "--out", str(out)]) == 0
+    assert "Written: " in capsys.readouterr().out
+    assert list(fw.load(out).constraints) == [fw.Immutable("age")]
+    assert main(["explain", str(data / "cases.csv"), "--model", str(out), "--json"]) == 0
+    saved = json.loads(capsys.readouterr().out)["answers"]
+    assert call(files, data, "--names", "bad=refused", "--immutable", "age", "--json") == 0
+    assert saved == json.loads(capsys.readouterr().out)["answers"]
+    assert main(["build", str(files.train), *how, "--out", str(data / "credit.json")]) == 2
+    assert "an explainer is a .fewest file" in capsys.readouterr().err

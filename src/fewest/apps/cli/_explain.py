@@ -36,7 +36,7 @@ from fewest.runs.runner import PART_ROWS
 from fewest.tables.schema import Schema
 
 if TYPE_CHECKING:
-    from fewest.apps.cli._main import ExplainRequest
+    from fewest.apps.cli._main import ExplainerFileRequest, ExplainRequest
 
 SENTENCES = 5
 # Endings of files that people ask for; any other dot may be part of a folder's name.
@@ -82,6 +82,15 @@ def run(request: ExplainRequest) -> int:
             do="allow more time; what was found is in the results",
         )
     return _ending(request, out.counts(), "results")
+
+
+def run_build(request: ExplainerFileRequest) -> int:
+    """Write the explainer that was asked for."""
+    check_place(request.out, (".fewest",), "an explainer is a .fewest file")
+    explainer, _ = _asked(request.to_explain())
+    explainer.save(request.out, training_rows=request.training_rows)
+    print(clean(f"Written: {request.out}. Use it with `fewest explain DATA --model {request.out}`."))
+    return 0
 
 
 def is_run_folder(path: Path | None) -> bool:

@@ -113,6 +113,36 @@ class ExplainRequest:
         return self.data[0] if self.data else None
 
 
+@command(app, "build", "_explain:run_build")
+@dataclass(frozen=True)
+class ExplainerFileRequest:
+    """Write a model with its references and rules as one .fewest file, for `explain`, `serve` and Python."""
+
+    train: Annotated[Path, typer.Argument(help="Training table: features and the target column.", show_default=False)]
+    model: Annotated[Path, typer.Option(help=options.MODEL)]
+    out: Annotated[Path, typer.Option(help="File to write, NAME.fewest.")]
+    target: Annotated[str | None, typer.Option(help="Target column of the training table.")] = None
+    positive: Positive = None
+    threshold: Threshold = None
+    names: Annotated[list[str] | None, typer.Option(help="CLASS=WORD, what people call an outcome; repeat it.")] = None
+    schema: Annotated[Path | None, typer.Option(help=FEATURES)] = None
+    centre: Annotated[options.Centre | None, typer.Option(help="The typical accepted case. Default: mean.")] = None
+    references: Annotated[str | None, typer.Option(help=REFERENCES)] = None
+    immutable: Annotated[list[str] | None, typer.Option(help="Column that never changes; repeat it.")] = None
+    protected: Annotated[list[str] | None, typer.Option(help="Column to warn of in answers; repeat it.")] = None
+    weight: Annotated[list[str] | None, typer.Option(help="COL=W, cost of changing a column; repeat it.")] = None
+    at_most: Annotated[float | None, typer.Option(help="Change at most N features.", metavar="N")] = None
+    training_rows: Annotated[
+        bool, typer.Option("--training-rows", help="Allow rows of people in the file, where the model is made of them.")
+    ] = False
+    allow_pickle: AllowPickle = False
+
+    def to_explain(self) -> ExplainRequest:
+        """The question whose explainer is written: the training table stands for the cases."""
+        given = {name: value for name, value in vars(self).items() if name not in ("out", "training_rows")}
+        return ExplainRequest(data=[self.train], **given)
+
+
 @command(app, "verify", "_verify:run")
 @dataclass(frozen=True)
 class VerifyRequest:

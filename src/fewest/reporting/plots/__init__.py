@@ -6,6 +6,7 @@ Each can be read in grey: markers, hatches and words carry what is said. The num
 from fewest.reporting.plots.bars import BeforeAfterDisplay, FeatureFrequencyDisplay, SevDistributionDisplay
 from fewest.reporting.plots.hypercube import HypercubeDisplay
 from fewest.reporting.plots.maps import ClusterMapDisplay, RegionDisplay
+from fewest.reporting.plots.score_line import ScoreLineDisplay, overview
 from fewest.reporting.plots.trade_offs import (
     FlexibilityDisplay,
     FloorDisplay,
@@ -16,6 +17,6 @@ from fewest.reporting.plots.trade_offs import (
 
 __all__ = [
     "BeforeAfterDisplay", "ClusterMapDisplay", "FeatureFrequencyDisplay", "FlexibilityDisplay", "FloorDisplay",
-    "FrontDisplay", "HypercubeDisplay", "RegionDisplay", "SevDistributionDisplay", "TradeOffDisplay",
-    "TrainingFrontDisplay",
+    "FrontDisplay", "HypercubeDisplay", "RegionDisplay", "ScoreLineDisplay", "SevDistributionDisplay",
+    "TradeOffDisplay", "TrainingFrontDisplay", "overview",
 ]  # fmt: skip
