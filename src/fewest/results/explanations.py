@@ -129,22 +129,18 @@ class Explanations:
     @property
     def sentences(self) -> pd.Series[str]:
         """The answer of each case in one sentence, by its label."""
-        said = [str(answer) for answer in self._answers(range(len(self)))]
-        return pd.Series(said, index=self.frame.index, dtype=object, name="sentence")
+        return pd.Series(map(str, self._answers(range(len(self)))), self.frame.index, dtype=object, name="sentence")
 
     @cached_property
     def about(self) -> About:
         """Names of the outcomes, and what else sentences need."""
         decision = self.references.decision
+        percent = decision.kind in ("proba", "torch") and len(decision.classes) <= 2
+        dense = not np.isnan(self.answers.log_density).all()
         return About(
-            positive=decision.positive_name,
-            outcome=decision.negative_name,
-            threshold=decision.cut,
-            percent=decision.kind in ("proba", "torch") and len(decision.classes) <= 2,
-            plus=self.plus,
-            weighted=self.weighted,
-            has_density=not np.isnan(self.answers.log_density).all(),
-        )
+            positive=decision.positive_name, outcome=decision.negative_name, threshold=decision.cut, percent=percent,
+            plus=self.plus, weighted=self.weighted, has_density=dense,
+        )  # fmt: skip
 
     def answered(self, first: int = 0, hashes: npt.NDArray[np.uint64] | None = None) -> record.Answered:
         """What the columns of the answers are computed from; the first row has that number."""
@@ -163,7 +159,7 @@ class Explanations:
         if self.reach is None:
             goal = goal_cells(self.schema, self.references.frame, goal_of, moved, read)
         else:  # a leaf is a box: each case enters it with values of its own
-            goal = moved_cells(self.schema, _inside_leaves(self.reach, cases, goal_of), moved, read)
+            goal = moved_cells(self.schema, self.reach.entered(cases, goal_of), moved, read)
         return (goal, case) if self.plus else (case, goal)
 
     def _answers(self, rows: Sequence[int]) -> Iterator[Explanation]:
@@ -190,17 +186,7 @@ class Explanations:
         return tuple(Change.of(f, before[0].value(before[1], f), after[0].value(after[1], f)) for f in features)
 
     def facts(self, row: int) -> tuple[Fact, ...]:
-        """All features of a case beside those of its reference; empty where it was compared with none of several.
-
-        Examples
-        --------
-        >>> import fewest as fw
-        >>> decision = fw.Decision(lambda rows: rows["debt"].to_numpy() / 100)
-        >>> refs = fw.references.supplied(decision, {"debt": [20], "age": [50]})
-        >>> out = fw.Explainer(decision, refs).explain({"debt": [90], "age": [30]})
-        >>> [(fact.feature, fact.case, fact.after) for fact in out.facts(0)]
-        [('debt', 90, 20), ('age', 30, 30)]
-        """
+        """All features of a case beside those of its reference; empty where it was compared with none of several."""
         reference = int(self.answers.reference[row])
         if reference < 0 and len(self.references) > 1:
             return ()
@@ -223,15 +209,13 @@ class Explanations:
         Examples
         --------
         >>> import fewest as fw
-        >>> from sklearn.linear_model import LogisticRegression
-        >>> X = pd.DataFrame({"debt": [1, 2, 8, 9], "age": [30, 50, 30, 50]}); y = [0, 0, 1, 1]
-        >>> decision = fw.Decision(LogisticRegression().fit(X, y))
-        >>> out = fw.Explainer(decision, fw.references.single(decision, X, y)).explain(X)
-        >>> out.turned()["debt"].tolist()
-        [1, 2, 2, 2]
+        >>> decision = fw.Decision(lambda rows: rows["debt"].to_numpy() / 100)
+        >>> refs = fw.references.supplied(decision, {"debt": [20]})
+        >>> fw.Explainer(decision, refs).explain({"debt": [90, 10]}).turned()["debt"].tolist()
+        [20, 10]
         """
         if self.reach is not None:
-            return self._entered
+            return self.reach.entered(self.frame, self.answers.reference)
         goal_of = np.maximum(self.answers.reference, 0)
         start, goal = self.frame, self.references.frame
         if self.plus:
@@ -250,8 +234,7 @@ class Explanations:
         >>> import fewest as fw
         >>> decision = fw.Decision(lambda rows: rows["debt"].to_numpy() / 100)
         >>> refs = fw.references.supplied(decision, {"debt": [20]}, X={"debt": [0, 20, 100]})
-        >>> out = fw.Explainer(decision, refs).explain({"debt": [90]})
-        >>> str(out.enough(0)[0])
+        >>> str(fw.Explainer(decision, refs).explain({"debt": [90]}).enough(0)[0])
         'debt from 0 to 49'
         """
         if self.plus:
@@ -275,17 +258,12 @@ class Explanations:
     def _goal(self, row: int) -> tuple[Cells, int]:
         """Where the moved features of a case take their values from: its reference, or the case inside its leaf."""
         if self.reach is not None:
-            return self._entered_cells, row
+            return self._after_cells, row
         return self._typical, max(0, int(self.answers.reference[row]))
 
     @cached_property
-    def _entered(self) -> pd.DataFrame:
-        """Every case inside the leaf it was led to."""
-        return _inside_leaves(self.reach, self.frame, self.answers.reference)
-
-    @cached_property
-    def _entered_cells(self) -> Cells:
-        return Cells.of(self._entered)
+    def _after_cells(self) -> Cells:
+        return Cells.of(self._after)
 
     def _alternatives(self, row: int) -> tuple[tuple[Change, ...], ...]:
         sets = self.answers.alternatives.get(row, ())
@@ -296,7 +274,7 @@ class Explanations:
             goals, places = self._typical, towards
         else:
             case = self.frame.iloc[np.full(len(sets), row)]
-            goals, places = Cells.of(_inside_leaves(self.reach, case, towards)), np.arange(len(sets), dtype=np.int32)
+            goals, places = Cells.of(self.reach.entered(case, towards)), np.arange(len(sets), dtype=np.int32)
         return tuple(self._changes(row, moved, goals, int(k)) for moved, k in zip(sets, places, strict=True))
 
     @property
@@ -335,8 +313,7 @@ class Explanations:
 
     def tables(self, columns: Sequence[str] | None = None) -> Iterator[pd.DataFrame]:
         """The answers in the columns of a run folder, or in those that are named, as one table."""
-        known = [name for name in record.names_in("part") if name != "hash"]
-        yield record.table(self.answered(), known if columns is None else columns)
+        yield record.table(self.answered(), columns or [name for name in record.names_in("part") if name != "hash"])
 
     def cases(self, columns: Sequence[str] | None = None) -> Iterator[pd.DataFrame]:
         """The cases themselves as one table, indexed by row number."""
@@ -356,10 +333,9 @@ class Explanations:
         return self.references.saved()
 
     def to_frame(self, *, sentences: bool = False) -> pd.DataFrame:
-        """The answers as a pandas table, one row per case.
+        """The answers as a pandas table; ``sentences`` adds them as sentences, which takes longer than the rest.
 
-        ``features``, ``from`` and ``to`` hold lists; ``sev`` is missing unless the case is EXPLAINED. ``sentences``
-        adds the answers as sentences, which takes longer than the rest.
+        ``features``, ``from`` and ``to`` hold lists; ``sev`` is missing unless the case is EXPLAINED.
         """
         table = record.table(self.answered(), FRAME_COLUMNS, typed=True).set_axis(self.frame.index)
         return table.assign(sentence=self.sentences.to_numpy()) if sentences else table
@@ -373,10 +349,7 @@ class Explanations:
         as_csv = import_module("fewest.reporting.views").as_csv
         table = self.to_frame(sentences=True)
         table.insert(0, "case", table.index)
-        text = str(as_csv(table).decode())
-        if path is not None:
-            write_text(path, text)
-        return text
+        return _also_written(str(as_csv(table).decode()), path)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values under a versioned schema, one record per case."""
@@ -395,9 +368,7 @@ class Explanations:
     def to_json(self, path: str | Path | None = None) -> str:
         """The answers as JSON text, also written to ``path`` where one is given."""
         text = json.dumps(self.to_dict(), indent=1, allow_nan=False, default=plain)
-        if path is not None:
-            write_text(path, text + "\n")
-        return text
+        return _also_written(text, path, end="\n")
 
     def __repr__(self) -> str:
         counts = ", ".join(f"{count} {Status(name).words}" for name, count in self.counts().items() if count)
@@ -423,9 +394,7 @@ class Explanations:
         return np.flatnonzero(self.answers.status == STATUSES.index(Status.EXPLAINED))
 
 
-def _inside_leaves(reach: Reach | None, frame: pd.DataFrame, leaf_of: npt.NDArray[np.int32]) -> pd.DataFrame:
-    """Rows with the values they enter their leaves with."""
-    if reach is None:
-        raise TypeError("these explanations do not lead to leaves")
-    after, moved, _ = reach.turn(reach.tree.encode(frame), leaf_of)
-    return reach.turned(frame, after, moved)
+def _also_written(text: str, path: str | Path | None, end: str = "") -> str:
+    if path is not None:
+        write_text(path, text + end)
+    return text

@@ -135,6 +135,11 @@ class Reach:
         _kernels.turn(codes, leaf_of, self.slots, *self._scales, after, moved, far)
         return after, moved, far
 
+    def entered(self, frame: pd.DataFrame, leaf_of: Ints32) -> pd.DataFrame:
+        """Raw rows with the values they enter their leaves with."""
+        after, moved, _ = self.turn(self.tree.encode(frame), leaf_of)
+        return self.turned(frame, after, moved)
+
     def turned(self, frame: pd.DataFrame, after: Floats, moved: Bools) -> pd.DataFrame:
         """Typed raw rows with the moved features' new values written in."""
         out = {name: frame[name].array for name in frame.columns}
