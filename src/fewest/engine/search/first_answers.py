@@ -66,8 +66,10 @@ def solve(
         readiness.loaded.add(type(structure))
         return search(problem)
     found, left = Found.blank(problem), np.arange(problem.n_cubes)
-    if readiness.has_time(structure, _seconds(structure, problem, left, 1) + _seconds(structure, problem, left, 2)):
-        found, left = _look(structure, problem, score, readiness)
+    if type(structure) not in readiness.loaded:
+        seconds = _seconds(structure, problem, left, 1) + _seconds(structure, problem, left, 2)
+        if readiness.has_time(structure, seconds):
+            found, left = _look(structure, problem, score, readiness)
     if len(left):
         if not problem.budget.expired():
             readiness.loaded.add(type(structure))
@@ -100,14 +102,15 @@ def _look(structure: Readable, problem: Problem, score: Score, readiness: Readin
 
 def _sets_up_to(problem: Problem, cubes: Ints, size: int) -> Ints:
     """How many sets of at most this size each cube has, counted as far as just beyond `FEW`."""
-    movable = problem.movable[cubes].sum(axis=1)
-    counts = {int(m): min(sum(comb(int(m), k) for k in range(1, size + 1)), FEW + 1) for m in np.unique(movable)}
-    return np.array([counts[int(m)] for m in movable], dtype=np.int64)
+    widths, which = np.unique(problem.movable[cubes].sum(axis=1), return_inverse=True)
+    counts = [min(sum(comb(m, k) for k in range(1, size + 1)), FEW + 1) for m in widths.tolist()]
+    return np.array(counts, dtype=np.int64)[which]
 
 
 def _seconds(structure: Readable, problem: Problem, cubes: Ints, size: int) -> float:
     """About how long scoring the sets of this size takes."""
-    sets = sum(float(comb(int(m), size)) for m in problem.movable[cubes].sum(axis=1))
+    widths, cubes_each = np.unique(problem.movable[cubes].sum(axis=1), return_counts=True)
+    sets = sum(float(comb(m, size)) * n for m, n in zip(widths.tolist(), cubes_each.tolist(), strict=True))
     each = 1.5e-6 + 2e-8 * problem.start.shape[1]
     if isinstance(structure, Ensemble):
         each += 1e-8 * len(structure.root) * np.log2(2 + len(structure.column) / max(1, len(structure.root)))
