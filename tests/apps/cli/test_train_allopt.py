@@ -44,7 +44,7 @@ def test_figures_before_and_after_are_printed(table: Path, capsys: pytest.Captur
     printed = capsys.readouterr()
     lines = printed.out.splitlines()
     assert lines[0].split() == ["before", "after", "change"]
-    assert [line.split("  ")[0] for line in lines[1:5]] == ["accuracy", "AUC", "decided against", "mean SEV"]
+    assert [line.split("  ")[0] for line in lines[1:5]] == ["accuracy", "AUC", "refused", "mean SEV"]
     assert lines[-2].endswith("%)")
     assert lines[-1] == "C1 1"
     assert "SEV" in printed.err

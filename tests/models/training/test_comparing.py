@@ -137,7 +137,7 @@ def test_with_training_rows_references_and_density_are_made_of_them(rows) -> Non
         assert out.table.loc["mean_sev", name] == sparsity(told).mean_sev
         assert out.table.loc["accuracy", name] == model.score(frame[200:], y[200:])
         assert out.table.loc["log_likelihood", name] == pytest.approx(likelihood(told, density).mean)
-        assert out.table.loc["l_inf", name] == pytest.approx(told.summary()["median l_inf (sd)"])
+        assert out.table.loc["l_inf", name] == pytest.approx(told.summary()["median largest change (SD)"])
 
 
 def test_trained_models_bring_their_class_and_references(rows) -> None:

@@ -25,8 +25,8 @@ from fewest.tables.saved_schema import plain
 NAMES = ("before", "after")
 EXPLAINED = STATUSES.index(Status.EXPLAINED)
 SAID = {
-    "accuracy": "accuracy", "roc_auc": "AUC", "positives": "decided against", "mean_sev": "mean SEV",
-    "share_one": "share with SEV 1", "unreachable": "cannot be turned", "l_inf": "median l_inf (sd)",
+    "accuracy": "accuracy", "roc_auc": "AUC", "positives": "refused", "mean_sev": "mean SEV",
+    "share_one": "share with SEV 1", "unreachable": "cannot be turned", "l_inf": "median largest change (SD)",
     "log_likelihood": "mean log-likelihood",
 }  # fmt: skip
 
@@ -113,14 +113,14 @@ def compare(
     >>> kind = Decision(lambda rows: ((rows["debt"] > 5) & (rows["age"] > 0)).to_numpy(dtype=float), positive=1)
     >>> refs = [sources.supplied(decision, {"debt": [1], "age": [40]}, X=X) for decision in (strict, kind)]
     >>> print(compare(strict, kind, X, y, *refs))
-                          before      after     change
-    accuracy                0.75          1      +0.25
-    AUC                     0.75          1      +0.25
-    decided against            3          2         -1
-    mean SEV                   1          1         +0
-    share with SEV 1           1          1         +0
-    cannot be turned           0          0         +0
-    median l_inf (sd)       1.98      2.121    +0.1414
+                                   before      after     change
+    accuracy                         0.75          1      +0.25
+    AUC                              0.75          1      +0.25
+    refused                             3          2         -1
+    mean SEV                            1          1         +0
+    share with SEV 1                    1          1         +0
+    cannot be turned                    0          0         +0
+    median largest change (SD)       1.98      2.121    +0.1414
     1 of 4 decisions changed (25.0%)
     """
     if (X_train is None) != (y_train is None):

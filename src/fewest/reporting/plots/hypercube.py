@@ -19,7 +19,7 @@ from fewest.results.explanations import Explanations
 
 MOST = 5  # 32 vertices; more cannot be read
 LINE = 60  # characters
-KINDS = (("decided against", "0.45", "s"), ("accepted", "white", "o"))
+KINDS = (("refused", "0.45", "s"), ("accepted", "white", "o"))
 
 
 @dataclass

@@ -211,7 +211,7 @@ class ClusterMapDisplay(Display):
 
     def _draw(self, ax: Any) -> None:
         against = self.points[~self.points["accepted"]]
-        ax.scatter(against["x"], against["y"], s=3, color="0.8", label="decided against", zorder=1)
+        ax.scatter(against["x"], against["y"], s=3, color="0.8", label="refused", zorder=1)
         for number, name in enumerate(self.table["reference"]):
             own = self.points[self.points["accepted"] & (self.points["cluster"] == number)]
             ax.scatter(

@@ -222,7 +222,7 @@ class FloorDisplay(Display):
             dense = credibility.at(quantile)
             out = explainer.with_(credibility=dense).explain(X)
             counts, summary = out.counts(), out.summary()
-            share = counts["NOT_CREDIBLE"] / max(1, summary["decided against"])
+            share = counts["NOT_CREDIBLE"] / max(1, summary["refused"])
             density = summary.get("mean log-likelihood", np.nan)
             rows.append((dense.quantile, dense.floor, summary["mean SEV"], share, counts["EXPLAINED"], density))
         columns = ["quantile", "floor", "mean_sev", "not_credible", "explained", "log_density"]
