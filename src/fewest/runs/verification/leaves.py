@@ -182,10 +182,14 @@ class LeafProver:
 
 
 def trees_differ(said: Node, known: Node) -> bool:
-    """Whether two trees, as tree.json has them, are not the same; leaves may need more decimals of a feature."""
+    """Whether two trees, as tree.json has them, are not the same.
+
+    Leaves may need more decimals of a feature, and ranges are those of training rows, which are not known here.
+    """
+    open_ = ("decimals", "minimum", "maximum")
 
     def described(tree: Node) -> list[dict[str, Any]]:
-        return [{name: value for name, value in one.items() if name != "decimals"} for one in tree["features"]]
+        return [{name: value for name, value in one.items() if name not in open_} for one in tree["features"]]
 
     parts = ("kind", "names", "tree")
     return any(said.get(part) != known.get(part) for part in parts) or described(said) != described(known)
