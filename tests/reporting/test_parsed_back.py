@@ -13,7 +13,6 @@ import pytest
 from paper_data import paper_data as paper_data
 
 import fewest as fw
-from fewest.apps.cli._files import as_csv
 from fewest.experiments.benchmarking import subjects
 from fewest.experiments.paper import data_folder
 from fewest.reporting import Code, Codes, letter
@@ -59,7 +58,7 @@ def read_back(out: Explanations, most: int) -> Rows:
     """For each surface the rows that reading it gives."""
     schema, rows = out.schema, {}
     codes = Codes.of(Code(name, "any", f"R{j:02}", f"Reason {j}") for j, name in enumerate(schema.names))
-    table, lines = out.to_frame(), parsed_back.of_csv(as_csv(out), schema)
+    table, lines = out.to_frame(), parsed_back.of_csv(out.to_csv(), schema)
     chosen = explained_rows(out, most)
 
     def collect(surface: str, read: Callable[[int], dict[str, Any]]) -> None:

@@ -9,7 +9,6 @@ from typing import Protocol
 
 import pandas as pd
 
-from fewest.engine.anyone import AnyoneGoals
 from fewest.engine.choices import Choices, TableWork
 from fewest.engine.cubes import Engine
 from fewest.engine.leaves import LeafGoals
@@ -35,5 +34,7 @@ def goals_of(chosen: Choices, reader: ModelReader, engine: Engine) -> Goals:
     if isinstance(chosen.references, Leaves):
         return LeafGoals(chosen, chosen.references)
     if isinstance(chosen.references, Anyone):
+        from fewest.engine.anyone import AnyoneGoals  # imports numba, which other goals need only when they search
+
         return AnyoneGoals(chosen, chosen.references, reader)
     return PointGoals(chosen, reader, engine)

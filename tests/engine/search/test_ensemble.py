@@ -218,7 +218,9 @@ def test_a_deadline_in_the_middle_of_a_cube_leaves_true_answers_and_true_bounds(
         found = ensemble.solve(model, replace(problem, budget=budget), program=lambda *_: None)
         ended = found.outcome != Outcome.STOPPED
         assert np.array_equal(found.outcome[ended], whole.outcome[ended])
-        assert np.array_equal(found.moved[ended], whole.moved[ended])
+        # A least size is proved before all sets of it were seen; which of them is shown is only a matter of ranking.
+        assert np.array_equal(found.cost[ended], whole.cost[ended], equal_nan=True)
+        assert np.array_equal(found.moved[found.complete], whole.moved[found.complete])
         assert (found.lower[~ended] <= whole.lower[~ended]).all()
         stopped += int((~ended).sum())
     assert stopped > 0
@@ -227,7 +229,7 @@ def test_a_deadline_in_the_middle_of_a_cube_leaves_true_answers_and_true_bounds(
 def test_when_the_time_is_up_kernels_are_told_and_the_next_search_is_not():
     model, problem = random_case(3)
     whole = ensemble.solve(model, problem)
-    with works.borrow(problem.n_units, 0, 0, 1) as work, time_for(work, 10**9, time.monotonic()):
+    with works.borrow(problem.n_units, 0, 0, 1) as work, time_for(work.tally, 10**9, time.monotonic()):
         while work.tally[NODE_CAP]:
             time.sleep(0.001)
     again = ensemble.solve(model, problem)

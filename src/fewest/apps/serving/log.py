@@ -27,7 +27,7 @@ class Log:
     >>> import io
     >>> stream = io.StringIO()
     >>> Log(stream)("model ready", model="credit")
-    >>> stream.getvalue()[-45:]
+    >>> stream.getvalue()[-43:]
     '"event": "model ready", "model": "credit"}\\n'
     """
 

@@ -184,7 +184,7 @@ class LeafProver:
 def trees_differ(said: Node, known: Node) -> bool:
     """Whether two trees, as tree.json has them, are not the same.
 
-    Leaves may need more decimals of a feature, and ranges are those of training rows, which are not known here.
+    Leaves may need more decimals of a feature; older versions wrote ranges with the values of people.
     """
     open_ = ("decimals", "minimum", "maximum")
 

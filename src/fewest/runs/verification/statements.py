@@ -16,7 +16,7 @@ from fewest.runs.run_files import FORMAT, RunFiles
 from fewest.runs.verification.base import KnownDensity, Report, Scorer
 from fewest.runs.verification.leaves import Node, trees_differ
 from fewest.runs.verification.rules import differing
-from fewest.tables.saved_schema import plain
+from fewest.tables.saved_schema import plain, without_extremes
 from fewest.tables.schema import Schema
 from fewest.tables.wording import show_label
 
@@ -116,8 +116,10 @@ def _check_features(said: Schema, stated: Schema | None, report: Report) -> None
     if stated is None and worded:
         report.leave("labels, units and codes of features: they are the run's own words")
     elif stated is not None:
-        plain_ones = ([replace(one, protected=False) for one in each.features] for each in (said, stated))
-        if next(plain_ones) != next(plain_ones):
+        ones, others = (
+            [replace(without_extremes(one), protected=False) for one in each.features] for each in (said, stated)
+        )
+        if ones != others:
             report.leave("spreads, ranges or words of features: they are not those of the references that are stated")
 
 
