@@ -6,6 +6,7 @@ Each is an honest model and a change to it, so that the same model without the c
 from __future__ import annotations
 
 from collections.abc import Callable
+from copy import deepcopy
 from typing import Any
 
 import hostile_models
@@ -54,7 +55,7 @@ def forged(name: str, honest: Callable[[], Any]) -> Callable[[Callable[[Any], No
 
 def written(name: str) -> bytes:
     honest, change = FORGED[name]
-    model = honest()
+    model = deepcopy(honest())  # what it is made from is fitted again for other tests
     change(model)
     return bytes(skops.io.dumps(model))
 
