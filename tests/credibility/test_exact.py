@@ -56,6 +56,7 @@ def test_it_agrees_where_the_inside_is_not_read(cases: Any, random_credibility: 
         assert read[same].equals(opaque.to_frame()[same])
 
 
+@pytest.mark.slow
 def test_it_agrees_on_larger_cubes() -> None:
     """Ten features: bounds and depths that small cubes never reach."""
     from sklearn.ensemble import GradientBoostingClassifier

@@ -161,6 +161,7 @@ def test_types_are_those_in_which_spark_reads_the_run_folder(session: Any, germa
     assert {row["row"] for row in answers.limit(5).collect()} == {None}
 
 
+@pytest.mark.slow
 def test_an_executor_that_is_killed_costs_no_row_and_doubles_none(
     session: Any, cluster: Cluster, german: German
 ) -> None:

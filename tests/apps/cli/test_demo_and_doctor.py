@@ -3,12 +3,13 @@ from pathlib import Path
 
 import pytest
 from payloads import escapes
+from slow_cases import mostly_slow
 
 from fewest.apps.cli import _doctor, main
 from fewest.runs import Run
 
 
-@pytest.mark.parametrize("model", ["logistic", "boosted", "mlp"])
+@pytest.mark.parametrize("model", mostly_slow(("logistic", "boosted", "mlp"), ("logistic",)))
 def test_demo_leaves_a_run_folder_with_a_report_and_prints_figures_a_sentence_and_what_is_next(
     model: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

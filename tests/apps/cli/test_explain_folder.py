@@ -164,6 +164,7 @@ def test_a_demo_has_no_run_folder(tmp_path: Path, capsys: pytest.CaptureFixture[
     assert "--demo" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_sigterm_and_sigkill_are_survived(call: list[str], files: Any, tmp_path: Path) -> None:
     """Real processes: asked to stop, killed, and left alone in the end; as good as never disturbed."""
     big = tmp_path / "big.csv"
