@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import lru_cache
 from math import comb
 
 import numpy as np
@@ -65,17 +66,27 @@ def solve(
     if problem.cost is not None or problem.floor is not None or problem.budget.nodes < LEAST:
         readiness.loaded.add(type(structure))
         return search(problem)
+    if type(structure) in readiness.loaded:
+        found = search(problem)
+    else:
+        found = _first_look(structure, problem, score, search, readiness)
+    _say_alike(problem, found)
+    return found
+
+
+def _first_look(
+    structure: Readable, problem: Problem, score: Score, search: Callable[[Problem], Found], readiness: Readiness
+) -> Found:
+    """Look at sets while that is the quicker way; what is left goes to the compiled search, which is loaded then."""
     found, left = Found.blank(problem), np.arange(problem.n_cubes)
-    if type(structure) not in readiness.loaded:
-        seconds = _seconds(structure, problem, left, 1) + _seconds(structure, problem, left, 2)
-        if readiness.has_time(structure, seconds):
-            found, left = _look(structure, problem, score, readiness)
+    seconds = _seconds(structure, problem, left, 1) + _seconds(structure, problem, left, 2)
+    if readiness.has_time(structure, seconds):
+        found, left = _look(structure, problem, score, readiness)
     if len(left):
         if not problem.budget.expired():
             readiness.loaded.add(type(structure))
         found.nodes[left] = 0
         found.put(left, search(problem.take(left) if len(left) < problem.n_cubes else problem))
-    _say_alike(problem, found)
     return found
 
 
@@ -102,9 +113,19 @@ def _look(structure: Readable, problem: Problem, score: Score, readiness: Readin
 
 def _sets_up_to(problem: Problem, cubes: Ints, size: int) -> Ints:
     """How many sets of at most this size each cube has, counted as far as just beyond `FEW`."""
-    widths, which = np.unique(problem.movable[cubes].sum(axis=1), return_inverse=True)
-    counts = [min(sum(comb(m, k) for k in range(1, size + 1)), FEW + 1) for m in widths.tolist()]
-    return np.array(counts, dtype=np.int64)[which]
+    return np.asarray(_counts(problem.n_units, size)[np.count_nonzero(problem.movable[cubes], axis=1), size])
+
+
+@lru_cache(maxsize=64)
+def _counts(units: int, most: int) -> Ints:
+    """By number of units and largest size, how many sets there are, the empty one not counted; at most `FEW` + 1."""
+    table = np.zeros((units + 1, most + 1), dtype=np.int64)
+    for m in range(units + 1):
+        total = 0
+        for size in range(1, most + 1):
+            total = min(total + comb(m, size), FEW + 1)
+            table[m, size] = total
+    return table
 
 
 def _seconds(structure: Readable, problem: Problem, cubes: Ints, size: int) -> float:
@@ -125,12 +146,14 @@ def _say_alike(problem: Problem, found: Found) -> None:
     Where there are few sets up to the size of a proved answer, or up to the limit, these are the nodes. Where a limit
     is in the way, the bound is one more than it: how soon a search sees that no size would do is its own affair.
     """
-    movable, whole = problem.movable.sum(axis=1), np.maximum(np.floor(as_cheap(problem.limit)), 0.0)
-    none = found.outcome == Outcome.NONE
-    found.lower[none] = np.where(movable <= whole, np.inf, whole + 1.0)[none]
-    sizes = np.where(none, np.minimum(movable, whole), np.where(found.outcome == Outcome.FOUND, found.cost, 0))
-    for size in np.unique(sizes[sizes > 0]).astype(int).tolist():
-        cubes = np.flatnonzero(sizes == size)
-        sets = _sets_up_to(problem, cubes, size)
-        found.nodes[cubes[sets <= FEW]] = sets[sets <= FEW]
-    found.nodes[none & (sizes == 0)] = 0
+    movable, none = np.count_nonzero(problem.movable, axis=1), found.outcome == Outcome.NONE
+    sizes = np.where(found.outcome == Outcome.FOUND, found.cost, 0.0)
+    if none.any():
+        whole = np.maximum(np.floor(as_cheap(problem.limit[none])), 0.0)
+        found.lower[none] = np.where(movable[none] <= whole, np.inf, whole + 1.0)
+        sizes[none] = np.minimum(movable[none], whole)
+        found.nodes[none & (sizes == 0)] = 0
+    up_to = sizes.astype(np.int64)
+    sets = _counts(problem.n_units, int(up_to.max(initial=0)))[movable, up_to]
+    few = (up_to > 0) & (sets <= FEW)
+    found.nodes[few] = sets[few]
