@@ -16,7 +16,7 @@ import pandas as pd
 
 from fewest.errors import UsageError, check_number, check_word
 from fewest.tables.arrays import Bools, Floats
-from fewest.tables.closeness import as_numbers
+from fewest.tables.closeness import as_numbers, ordered_numbers
 from fewest.tables.saved_schema import plain
 from fewest.tables.schema import Feature, Schema
 
@@ -152,14 +152,12 @@ class OneOf(Constraint):
 
 def _ranks(frame: pd.DataFrame, feature: Feature) -> Floats:
     """Values as numbers that can be compared."""
-    column = frame[feature.columns[0]]
-    if feature.is_numeric or feature.kind == "datetime":
-        return as_numbers(column, feature)
-    if feature.kind == "boolean":
-        return np.asarray(column.to_numpy(dtype=float, na_value=np.nan))
-    if feature.kind == "category" and feature.ordered:
-        codes = pd.Categorical(column, categories=list(feature.levels)).codes
-        return np.where(codes < 0, np.nan, codes.astype(float))
+    if (
+        feature.is_numeric
+        or feature.kind in ("datetime", "boolean")
+        or (feature.kind == "category" and feature.ordered)
+    ):
+        return ordered_numbers(feature, frame)
     raise UsageError(
         f'"{feature.name}" has no order, so it cannot go only up or down',
         do="use Immutable or OneOf, or make it an ordered category",

@@ -19,11 +19,11 @@ from fewest.engine.search.any_values import BoxAnswers, BoxQuestion, FeatureValu
 from fewest.engine.structure.base import Additive, Ensemble
 from fewest.errors import DoubtError, UsageError
 from fewest.references import Anyone, References
-from fewest.references.domains import Domain, ordered_numbers
+from fewest.references.domains import Domain
 from fewest.results.answers import Answers
 from fewest.results.explanation import Status
 from fewest.tables.arrays import Bools, Floats, Ints, Ints32
-from fewest.tables.closeness import feature_distances
+from fewest.tables.closeness import feature_distances, ordered_numbers
 from fewest.tables.frames import mix
 from fewest.tables.schema import Schema
 

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from fewest.tables.arrays import Bools, Floats
-from fewest.tables.closeness import as_numbers
+from fewest.tables.closeness import as_numbers, ordered_numbers
 from fewest.tables.schema import Feature, Schema
 
 MOST_VALUES = 50_000  # of one feature; finer grids are thinned evenly
@@ -34,19 +34,6 @@ class Domain:
     def take(self, kept: Bools) -> Domain:
         """Some of the values."""
         return self if kept.all() else replace(self, frame=self.frame[kept], number=self.number[kept])
-
-
-def ordered_numbers(feature: Feature, frame: pd.DataFrame) -> Floats:
-    """A feature's values as numbers or ranks; NaN where they are missing or have no order."""
-    column = frame[feature.columns[0]]
-    if feature.is_numeric or feature.kind == "datetime":
-        return as_numbers(column, feature)
-    if feature.kind == "boolean":
-        return np.asarray(column.to_numpy(dtype=float, na_value=np.nan))
-    if feature.kind == "category" and feature.ordered:
-        codes = pd.Categorical(column, categories=list(feature.levels)).codes
-        return np.where(codes < 0, np.nan, codes.astype(float))
-    return np.full(len(frame), np.nan)
 
 
 def read_domain(

@@ -110,3 +110,16 @@ def as_numbers(column: pd.Series[Any], feature: Feature) -> npt.NDArray[np.float
     if isinstance(column.dtype, np.dtype) and column.dtype.kind in "fiub":
         return np.asarray(column.to_numpy(dtype=float))
     return np.asarray(column.to_numpy(dtype=float, na_value=np.nan))
+
+
+def ordered_numbers(feature: Feature, frame: pd.DataFrame) -> Floats:
+    """A feature's values as numbers or ranks; NaN where they are missing or have no order."""
+    column = frame[feature.columns[0]]
+    if feature.is_numeric or feature.kind == "datetime":
+        return as_numbers(column, feature)
+    if feature.kind == "boolean":
+        return np.asarray(column.to_numpy(dtype=float, na_value=np.nan))
+    if feature.kind == "category" and feature.ordered:
+        codes = pd.Categorical(column, categories=list(feature.levels)).codes
+        return np.where(codes < 0, np.nan, codes.astype(float))
+    return np.full(len(frame), np.nan)
