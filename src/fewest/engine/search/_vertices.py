@@ -75,7 +75,7 @@ class VertexCubes:
         self.n_units = problem.n_units
         self.exact_first = net.code == _kernels.RELU  # other activations cost too much to look at the first layer
         self._rooms: dict[str, Singles] = {}
-        self.strength = np.abs(self.steps32) @ net.reach
+        self.strength = np.einsum("cuw,w->cu", np.abs(self.steps32), net.reach)  # the same sums on every processor
 
     def room(self, name: str, *shape: int) -> Singles:
         """Working space kept from call to call (fresh pages cost more than what is written on them)."""
