@@ -17,6 +17,7 @@ from fewest.errors import DoubtError, FewestWarning
 from fewest.tables.arrays import Bools, Floats, Ints, Ints32
 from fewest.tables.frames import mix
 from fewest.tables.schema import Schema
+from fewest.tables.scores import home_of
 
 SAMPLE = 48  # cases that are mixed with references to try what was read
 PATTERNS = 256  # combinations of missing values that are tried, about
@@ -48,7 +49,7 @@ class ModelReading:
         )  # fmt: skip
         if isinstance(structure, Opaque):
             blocks = _mixes(encoding, schema, cases, goals)
-            if blocks and decision.kind == "torch":
+            if blocks and decision.kind == "torch" and home_of(encoding.final).type in ("cpu", "cuda"):
                 structure = Module(structure.reason, encoding.final, decision.positive_index, decision.cut)
             return cls(encoding, structure, blocks=blocks)
         found = cls(encoding, structure)

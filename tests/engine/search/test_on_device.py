@@ -72,13 +72,30 @@ def same(one: Found, other: Found) -> bool:
 
 @pytest.mark.parametrize("vertices", [2**17, 40, 1])
 def test_answers_are_those_of_level_by_level(vertices: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(on_device, "VERTICES", vertices)
+    monkeypatch.setitem(on_device.VERTICES, "cpu", vertices)
     outcomes = set()
     for seed in range(6 if vertices > 1 else 1):
         plain, device = both_ways(*random_problem(seed))
         assert same(plain, device)
         outcomes |= set(device.outcome.tolist())
     assert {int(Outcome.FOUND), int(Outcome.NONE)} <= {int(one) for one in outcomes}
+
+
+def test_where_the_device_has_no_room_the_sets_are_looked_at_in_halves(monkeypatch: pytest.MonkeyPatch) -> None:
+    right, refused = on_device.ModuleLevels._scores, []
+
+    def narrow(self: Any, cubes: Any, lists: Any) -> Any:
+        if lists.shape[0] * lists.shape[1] > 8:
+            refused.append(lists.shape)
+            raise torch.OutOfMemoryError("no room")
+        return right(self, cubes, lists)
+
+    monkeypatch.setattr(on_device.ModuleLevels, "_scores", narrow)
+    assert same(*both_ways(*random_problem(2)))
+    assert refused
+    monkeypatch.setattr(on_device.ModuleLevels, "_scores", lambda *_: narrow(None, None, np.zeros((3, 3))))
+    with pytest.raises(torch.OutOfMemoryError):
+        both_ways(*random_problem(2))
 
 
 def test_a_twin_that_mixes_wrongly_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:

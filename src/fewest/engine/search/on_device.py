@@ -20,7 +20,7 @@ from fewest.errors import ModelError
 from fewest.tables.arrays import Ints
 from fewest.tables.scores import chances_of, home_of
 
-VERTICES = 2**17  # rows of a call
+VERTICES = {"cpu": 2**13, "cuda": 2**20}  # rows of a call; halved where the device has no room for them
 SLACK = 1.0 + 1e-9  # of distances: what is further than the nearest by more than this cannot rank first
 
 
@@ -30,6 +30,7 @@ class ModuleLevels:
     def __init__(self, structure: Module, problem: Problem, tolerance: float) -> None:
         self._structure, self._problem, self._tolerance = structure, problem, tolerance
         self._device = home_of(structure.module)
+        self._vertices = VERTICES[self._device.type]
         # Single precision, as the module is given tables; distances are compared in double.
         self._start, self._goal = (self._tensor(rows, torch.float32) for rows in (problem.start, problem.goal))
         self._goal_of = self._tensor(problem.goal_of, torch.int64)
@@ -49,22 +50,41 @@ class ModuleLevels:
             for cubes, units, table in self._slices(active, size):
                 if problem.budget.expired():
                     break
-                self._look(turned, cubes, units, table)
+                self._look_where_room_is(turned, cubes, units, table)
                 found.nodes[cubes] += len(table)
         turned.settle(found, None)
         return np.asarray(active[found.outcome[active] == Outcome.STOPPED])
 
     def _slices(self, active: Ints, size: int) -> Iterator[tuple[Ints, torch.Tensor, torch.Tensor]]:
-        """Cubes, their units (c, m), and numbers of sets as positions among these (w, size); `VERTICES` in all."""
+        """Cubes, their units (c, m), and numbers of sets as positions among these (w, size): a call each."""
         widths = self._problem.movable[active].sum(axis=1)
         for m in np.unique(widths).tolist():
             cubes, ways = active[widths == m], comb(m, size)
             units = self._tensor(unit_lists(self._problem.movable, cubes), torch.int64)
-            for low in range(0, ways, VERTICES):
-                table = self._tensor(combinations(m, size, low, min(low + VERTICES, ways)), torch.int64)
-                step = max(1, VERTICES // len(table))
+            most = self._vertices
+            for low in range(0, ways, most):
+                table = self._tensor(combinations(m, size, low, min(low + most, ways)), torch.int64)
+                step = max(1, most // len(table))
                 for first in range(0, len(cubes), step):
                     yield cubes[first : first + step], units[first : first + step], table
+
+    def _look_where_room_is(self, turned: TurnedSubsets, cubes: Ints, units: torch.Tensor, table: torch.Tensor) -> None:
+        """The same in halves where the device runs out of memory."""
+        try:
+            self._look(turned, cubes, units, table)
+            return
+        except torch.OutOfMemoryError:
+            if len(cubes) == len(table) == 1:
+                raise
+        self._vertices = max(1, min(self._vertices, len(cubes) * len(table) // 2))
+        if len(cubes) > 1:
+            half = len(cubes) // 2
+            parts = (cubes[:half], units[:half], table), (cubes[half:], units[half:], table)
+        else:
+            half = len(table) // 2
+            parts = (cubes, units, table[:half]), (cubes, units, table[half:])
+        for part in parts:
+            self._look_where_room_is(turned, *part)
 
     def _look(self, turned: TurnedSubsets, cubes: Ints, units: torch.Tensor, table: torch.Tensor) -> None:
         """Score all these sets of all these cubes, and keep the turned ones that are nearest so far."""
