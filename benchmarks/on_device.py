@@ -3,8 +3,8 @@
     python benchmarks/on_device.py [--device cuda] [--cases N]
 
 Each module has 50 inputs and a link past a layer, so that nothing of it is read; all sets of up to four features are
-looked at for every case (251,175 each). ``search`` is the search alone, ``explain`` the whole call. A tenth of the cases is
-explained on the processor as well; the sets must be the same.
+looked at for every case (251,175 each). ``search`` is the search alone, ``explain`` the whole call. A tenth of
+the cases is explained on the processor as well; the sets must be the same.
 """
 
 from __future__ import annotations
