@@ -24,7 +24,7 @@ Readable = Additive | Ensemble | Network
 FEW = 4096  # sets of a cube, up to the size of the answer, that are looked at one by one
 SECONDS_LOADING = 1.0  # spent on looking at sets before a compiled search is loaded
 SECONDS_COMPILING = 6.0  # ... and before one is compiled that never was
-WIDEST = FEW.bit_length() - 1  # so many units have at most that many sets; one more has more than twice as many
+WIDEST = FEW.bit_length() - 1  # this many units have at most `FEW` sets, one more has over twice as many
 LEAST = 30_000  # nodes: with fewer to spend, the search decides what is stopped
 
 
