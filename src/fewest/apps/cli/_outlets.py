@@ -57,7 +57,8 @@ def report(
 
 def letter(
     run: Annotated[Path, typer.Argument(help="Run folder of `fewest explain --alternatives N --out RUN`.")],
-    row: Annotated[int, typer.Option("--row", min=0, help="Number of the case in the data, from 0 on.")],
+    row: Annotated[int | None, typer.Option("--row", min=0, help="Number of the case in the run, from 0 on.")] = None,
+    case: Annotated[str | None, typer.Option("--case", help="Or what it is called (`explain --id`).")] = None,
     codes: Annotated[Path | None, typer.Option("--codes", help=CODES)] = None,
     html: Annotated[bool, typer.Option("--html", help="Write HTML instead of text.")] = False,
     out: Annotated[Path | None, typer.Option("--out", "-o", help="File to write. Default: the terminal.")] = None,
@@ -87,10 +88,7 @@ def letter(
     from fewest.runs.run import REFERENCES
 
     opened = Run.open(run)
-    if not row < opened.rows:
-        raise UsageError(
-            f"there is no row {row}: the run has {opened.rows:,}", do=f"use a number from 0 to {opened.rows - 1}"
-        )
+    row = chosen_row(opened, row, case)
     own = None if template is None else reporting.LetterTemplate.read(template)
     written = reporting.letter(
         opened.explanation(row), None if codes is None else reporting.Codes.read(codes),
@@ -106,6 +104,24 @@ def letter(
         typer.echo(clean(text))
     else:
         save(out, text)
+
+
+def chosen_row(run: Run, row: int | None, case: str | None) -> int:
+    """The row of the case that was named, by its number or by what it is called."""
+    if (row is None) == (case is None):
+        raise UsageError("which case?", do="pass either --row N or --case NAME")
+    if row is None:
+        from fewest.reporting.views import PopulationView
+
+        found = PopulationView(run).find(str(case))
+        if found is None:
+            hint = "check the name" if run.names_cases else "use --row N: the run was made without --id"
+            raise UsageError(f'no case is called "{case}"', do=hint)
+        return found
+    if not row < run.rows:
+        do = f"use a number from 0 to {run.rows - 1}"
+        raise UsageError(f"there is no row {row}: the run has {run.rows:,}", do=do)
+    return row
 
 
 def weighing(run: Run, model: Path | None, allow_pickle: bool) -> Decision | None:
