@@ -20,7 +20,7 @@ from fewest.engine.search.nearest_values import Nearest, Ways, WayValues
 from fewest.engine.structure.base import Additive, Ensemble
 from fewest.errors import DoubtError, UsageError
 from fewest.references.domains import MOST_VALUES, Domain
-from fewest.references.landed import Landed
+from fewest.references.landing_rows import Landed
 from fewest.results.answers import Answers
 from fewest.results.explanation import Status
 from fewest.results.explanations import Explanations

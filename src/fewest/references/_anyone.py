@@ -14,7 +14,7 @@ from fewest.errors import DataError, UsageError
 from fewest.references._round_values import as_frame
 from fewest.references.base import References
 from fewest.references.domains import Domain, read_domain
-from fewest.references.landed import Landed
+from fewest.references.landing_rows import Landed
 from fewest.references.single import centre_of
 from fewest.references.spread import Spread
 from fewest.references.training_rows import TrainingRows
