@@ -24,7 +24,7 @@ INTERRUPTED = 130
 INTERNAL = 1
 IN_PROCESS = "--in-process"
 # Commands that open files which somebody else may have made; `serve` has workers of its own.
-CONFINED = ("explain", "verify", "report", "explore", "letter", "letters", "references")
+CONFINED = ("explain", "verify", "report", "explore", "letter", "letters", "compare", "references")
 REFERENCES = "Typical cases: a .csv or .json file; or single, clusters, near-threshold, leaves, made of --train."
 Unseen = StrEnum("Unseen", ["error", "allow", "skip"])
 DemoModel = StrEnum("DemoModel", ["logistic", "boosted", "mlp"])
@@ -164,6 +164,20 @@ class VerifyRequest:
 
 for work in (report, explore, letter, serve):
     app.command()(work)
+
+
+@command(app, "compare", "_compare_work:run")
+@dataclass(frozen=True)
+class CompareRequest:
+    """Compare two runs case by case, such as before and after a training: whose outcome, and whose reasons, changed."""
+
+    first: Annotated[Path, typer.Argument(help=options.RUN, show_default=False)]
+    second: Annotated[Path, typer.Argument(help="Another one.", show_default=False)]
+    out: Annotated[Path | None, typer.Option(help="CSV of the cases that changed.")] = None
+    fail_over: Annotated[
+        float | None, typer.Option(min=0, max=1, help="Exit 9 if more than this share has other reasons.", metavar="X")
+    ] = None
+    as_json: Json = False
 
 
 @command(app, "letters", "_letters_work:run")
