@@ -16,7 +16,7 @@ import typer
 from fewest.apps import child_process
 from fewest.apps.cli import _command_groups as groups
 from fewest.apps.cli import _options as options
-from fewest.apps.cli._options import AllowPickle, Json, Positive, Threshold, command
+from fewest.apps.cli._options import Above, AllowPickle, Json, Positive, Threshold, command
 from fewest.apps.cli._outlets import explore, letter, report, serve
 from fewest.errors import FewestError, ModelError
 
@@ -85,6 +85,7 @@ class ExplainRequest:
     target: Annotated[str | None, typer.Option(help="Target column of the training table.")] = None
     positive: Positive = None
     threshold: Threshold = None
+    above: Above = None
     names: Annotated[list[str] | None, typer.Option(help="CLASS=WORD, what people call an outcome; repeat it.")] = None
     schema: Annotated[Path | None, typer.Option(help=FEATURES)] = None
     id: Annotated[str | None, typer.Option(help="Column that names the cases.", metavar="COL")] = None
@@ -124,6 +125,7 @@ class ExplainerFileRequest:
     target: Annotated[str | None, typer.Option(help="Target column of the training table.")] = None
     positive: Positive = None
     threshold: Threshold = None
+    above: Above = None
     names: Annotated[list[str] | None, typer.Option(help="CLASS=WORD, what people call an outcome; repeat it.")] = None
     schema: Annotated[Path | None, typer.Option(help=FEATURES)] = None
     centre: Annotated[options.Centre | None, typer.Option(help="The typical accepted case. Default: mean.")] = None
