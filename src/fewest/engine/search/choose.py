@@ -8,7 +8,7 @@ from typing import Literal
 import numpy as np
 
 from fewest.engine.search.problem import Found, Problem, Score
-from fewest.engine.structure.base import Additive, Composite, Ensemble, Network, Opaque, Structure
+from fewest.engine.structure.base import Additive, Composite, Ensemble, Module, Network, Opaque, Structure
 from fewest.tables.arrays import Bools, Floats, Ints
 
 
@@ -20,7 +20,7 @@ def strategy_name(structure: Structure | Opaque, floor: Literal["none", "bounded
     """
     if floor != "none":
         searched = strategy_name(structure)
-        if floor == "asked" and isinstance(structure, Additive | Ensemble):
+        if isinstance(structure, Composite) or (floor == "asked" and isinstance(structure, Additive | Ensemble)):
             searched = "levelwise"
         return f"{searched}, above the floor"
     if isinstance(structure, Composite) and any(isinstance(part, Network | Composite) for part in structure.members):
@@ -72,6 +72,11 @@ def _solve(
         if composite.is_searched(structure, problem):
             return composite.solve(structure, problem, score, n_jobs)
         return levelwise.solve(score, problem, structure.reading.tolerance)
+    if isinstance(structure, Module) and problem.is_plain:
+        from fewest.engine.search.on_device import ModuleLevels
+
+        level = ModuleLevels(structure, problem, own_tolerance).look
+        return levelwise.solve(own_score, problem, own_tolerance, level=level)
     return levelwise.solve(own_score, problem, own_tolerance)
 
 
