@@ -17,7 +17,7 @@ from fewest.results.explanation import Status
 from fewest.tables.model_kinds import NUMBERS
 
 CASES = 200
-# What is said of a model that is not read -> what to change.
+# Why a model is not read, in part -> what to change.
 REMEDIES = {
     "three or more": "explain two classes: against= in Python",
     "compared with (against)": "explain two classes: against= in Python",
