@@ -14,11 +14,12 @@ from fewest.decision import Decision
 from fewest.engine.encoding import Encoding
 from fewest.engine.joint_columns import MOST, ColumnGroup, close, column_groups, tried
 from fewest.engine.structure import Opaque, read
-from fewest.engine.structure.base import Additive, Network, Structure
+from fewest.engine.structure.base import Additive, Module, Network, Structure
 from fewest.errors import DoubtError, FewestWarning
 from fewest.tables.arrays import Bools, Floats, Ints, Ints32
 from fewest.tables.frames import mix
 from fewest.tables.schema import Schema
+from fewest.tables.scores import home_of
 
 SAMPLE = 48  # cases that are mixed with references to try what was read
 PROBES = 128  # cases that transformers of which nothing is known are probed with
@@ -61,6 +62,8 @@ class ModelReading:
         )  # fmt: skip
         if isinstance(structure, Opaque):
             blocks = encoding.feature_of is not None and _mixes(encoding, schema, cases, goals)
+            if blocks and decision.kind == "torch" and home_of(encoding.final).type in ("cpu", "cuda"):
+                structure = Module(structure.reason, encoding.final, decision.positive_index, decision.cut)
             return cls(encoding, structure, blocks=blocks)
         found = cls(encoding, structure)
         try:

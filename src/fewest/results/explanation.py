@@ -62,6 +62,8 @@ class Change:
     'duration_months had been 18 instead of 48'
     >>> str(Change("duration_months", 48, 18, "Duration", "months"))
     'Duration had been 18 months instead of 48 months'
+    >>> Change("duration_months", 48, 18, "Duration", "months").arrow
+    'Duration 48 → 18 months'
     """
 
     feature: str
@@ -84,6 +86,12 @@ class Change:
     def put(self) -> str:
         """The feature and the value it gets."""
         return f"{show_name(self.title)} {show_measured(self.after, self.unit)}"
+
+    @property
+    def arrow(self) -> str:
+        """The change as a list shows it: from what to what."""
+        unit = f" {printable(self.unit)}" if self.unit and not isinstance(self.after, str) else ""
+        return f"{show_name(self.title)} {cell(self.before)} \u2192 {cell(self.after)}{unit}"
 
     def __str__(self) -> str:
         after, before = (show_measured(value, self.unit) for value in (self.after, self.before))

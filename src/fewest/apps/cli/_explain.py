@@ -102,10 +102,6 @@ def _run_folder(request: ExplainRequest) -> int:
     """Explain tables on disk into a folder that can be resumed after any end."""
     if request.demo is not None:
         raise UsageError("--demo has no table on disk", do="let --out end in .json, .csv or .html")
-    if request.unseen == "skip":
-        raise UsageError("--unseen skip: this takes one table", do="let --out end in .json, .csv or .html")
-    if request.id is not None:
-        raise UsageError("--id: a run folder names cases by their row", do="let --out end in .json, .csv or .html")
     explainer, _ = _asked(request)
     assert request.out is not None
     with _stoppable(), progress("explaining") as advance:
@@ -113,8 +109,11 @@ def _run_folder(request: ExplainRequest) -> int:
             explainer, tuple(request.data or ()), request.out, model_file=request.model,
             alternatives=request.alternatives, n_jobs=request.jobs, chunk_rows=request.chunk_rows,
             part_rows=request.part_rows or PART_ROWS, keep_cases=not request.no_cases, time_limit=request.time_limit,
-            progress=advance,
+            id_column=request.id, bad_rows="skip" if request.unseen == "skip" else "error", progress=advance,
         )  # fmt: skip
+    skipped = done.manifest.get("rejected", {}).get("rows", 0)
+    if skipped:
+        print(clean(f"{skipped:,} rows are left out, see {done.path / NAME}"), file=sys.stderr)
     if request.as_json:
         figures = {name: done.manifest[name] for name in ("rows", "counts", "sev", "features")}
         print(json.dumps({"run": str(request.out), **figures, "parts": len(done.manifest["parts"])}, indent=1))

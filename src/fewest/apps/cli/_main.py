@@ -17,18 +17,19 @@ from fewest.apps import child_process
 from fewest.apps.cli import _command_groups as groups
 from fewest.apps.cli import _options as options
 from fewest.apps.cli._options import AllowPickle, Json, Positive, Threshold, command
-from fewest.apps.cli._outlets import explore, letter, report, serve
+from fewest.apps.cli._outlets import CODES, TEMPLATE, Dated, Locale, Sender, explore, letter, report, serve
 from fewest.errors import FewestError, ModelError
 
 INTERRUPTED = 130
 INTERNAL = 1
 IN_PROCESS = "--in-process"
 # Commands that open files which somebody else may have made; `serve` has workers of its own.
-CONFINED = ("explain", "verify", "report", "explore", "letter", "references")
+CONFINED = ("explain", "verify", "report", "explore", "letter", "letters", "references")
 REFERENCES = "Typical cases: a .csv or .json file; or single, clusters, near-threshold, leaves, made of --train."
 Unseen = StrEnum("Unseen", ["error", "allow", "skip"])
 DemoModel = StrEnum("DemoModel", ["logistic", "boosted", "mlp"])
 FEATURES = "Words for features, .csv: name, and any of label, unit, reason_code, protected."
+LETTER_FIELDS = "Table of what each letter has of its own: case, and any of recipient, our_reference, FIELD."
 TABLES = "Cases to explain: .csv, .csv.gz or .parquet; with a run folder also several, and folders of them."
 
 app = typer.Typer(
@@ -163,6 +164,32 @@ class VerifyRequest:
 
 for work in (report, explore, letter, serve):
     app.command()(work)
+
+
+@command(app, "letters", "_letters_work:run")
+@dataclass(frozen=True)
+class LettersRequest:
+    """Write a letter for every refused case of a run, and a table of those who get none, and why.
+
+    The letters support a notice of principal reasons; they are not legal advice.
+    """
+
+    run: Annotated[Path, typer.Argument(help="Run folder of `fewest explain --alternatives N --out RUN`.")]
+    out: Annotated[Path, typer.Option(help="Folder to write: empty, or a new one.")]
+    codes: Annotated[Path | None, typer.Option(help=CODES)] = None
+    template: Annotated[Path | None, typer.Option(help=TEMPLATE)] = None
+    html: Annotated[bool, typer.Option("--html", help="Write HTML instead of text.")] = False
+    fields: Annotated[Path | None, typer.Option(help=LETTER_FIELDS)] = None
+    sender: Sender = None
+    dated: Dated = None
+    locale: Locale = None
+    subject: Annotated[str, typer.Option(help="What was decided on.")] = "your application"
+    model: Annotated[Path | None, typer.Option(help=f"Weighs the reasons. {options.MODEL}")] = None
+    protected: Annotated[list[str] | None, typer.Option(help="Never a reason; repeat it.")] = None
+    at_most: Annotated[int, typer.Option(min=1, help="Reasons given.", metavar="N")] = 4
+    strict: Annotated[bool, typer.Option("--strict", help="Exit 5 if any letter is not written.")] = False
+    as_json: Json = False
+    allow_pickle: AllowPickle = False
 
 
 @app.command()

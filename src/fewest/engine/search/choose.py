@@ -8,7 +8,7 @@ from typing import Literal
 import numpy as np
 
 from fewest.engine.search.problem import Found, Problem, Score
-from fewest.engine.structure.base import Additive, Composite, Ensemble, Network, Opaque, Structure
+from fewest.engine.structure.base import Additive, Composite, Ensemble, Module, Network, Opaque, Structure
 from fewest.tables.arrays import Bools, Floats, Ints
 
 
@@ -70,6 +70,11 @@ def _solve(
         return first_answers.solve(structure, problem, mixing_scorer(structure, problem), compiled)
     if isinstance(structure, Composite | Network):
         return levelwise.solve(mixing_scorer(structure, problem), problem, structure.reading.tolerance)
+    if isinstance(structure, Module) and problem.is_plain:
+        from fewest.engine.search.on_device import ModuleLevels
+
+        level = ModuleLevels(structure, problem, own_tolerance).look
+        return levelwise.solve(own_score, problem, own_tolerance, level=level)
     return levelwise.solve(own_score, problem, own_tolerance)
 
 

@@ -19,16 +19,19 @@ BETWEEN_FEATURES = ("Linked", "Implies")
 
 @dataclass(frozen=True)
 class CaseLine:
-    """One case in a list: its row, status, figures and score as people read it, and the titles of what changes.
+    """One case in a list: its row, what it is called, status, figures and score as people read it.
 
-    ``reference`` is empty where it was compared with none.
+    ``features`` are the titles of what changes, ``changes`` say from what to what; ``reference`` is empty where it was
+    compared with none.
     """
 
     row: int
+    label: str
     status: str
     sev: int | None
     score: str
     features: tuple[str, ...]
+    changes: tuple[str, ...]
     reference: str
     l_inf: float | None
     log_density: float | None
