@@ -17,6 +17,7 @@ import pandas as pd
 
 from fewest.errors import DataError, ModelError, UsageError, check_number
 from fewest.tables.arrays import Bools, Floats
+from fewest.tables.frames import without_names
 from fewest.tables.model_kinds import (
     NUMBERS,
     WITHOUT_CLASSES,
@@ -242,7 +243,7 @@ class Decision:
                 f"the model was fitted on {wanted} columns, the table has {frame.shape[1]}",
                 do="pass the same feature columns as in fit",
             )
-        return frame.to_numpy()
+        return without_names(self.model, frame)
 
     def score(self, frame: pd.DataFrame) -> Floats:
         """Score of each raw row, by one call of the model."""

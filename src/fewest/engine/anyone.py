@@ -93,6 +93,11 @@ class Sight:
                 f"references.anyone needs a tree ensemble or an additive model that can be read: {why}",
                 do="use references.single, clusters or accepted with this model",
             )
+        if inside.joint:
+            raise UsageError(
+                f"references.anyone needs columns of one feature each, but {inside.encoding.reason}",
+                do="use references.single, clusters or accepted with this model",
+            )
         feature_of = inside.feature_of()
         values = tuple(_encoded(inside, feature_of, domain, j) for j, domain in enumerate(domains))
         if isinstance(structure, Ensemble):

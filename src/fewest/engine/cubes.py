@@ -15,11 +15,14 @@ from fewest.credibility.base import Credibility, PointDensity
 from fewest.credibility.mixture import GaussianDensity
 from fewest.decision import Decision, Verdicts
 from fewest.engine.choices import Choices, floored
-from fewest.engine.model_reading import ModelReading
+from fewest.engine.joint_columns import close, on_cubes
+from fewest.engine.model_reading import OTHER_SOURCES, ModelReading
 from fewest.engine.move_groups import MoveGroups
 from fewest.engine.search import Budget, Found, Problem
 from fewest.engine.search.problem import Floor, MixtureCubes
 from fewest.engine.structure import Opaque
+from fewest.engine.structure.base import Additive, Network
+from fewest.errors import DoubtError
 from fewest.tables.arrays import Bools, Floats, Ints, Ints32
 from fewest.tables.closeness import Distances, GoalRows
 from fewest.tables.frames import mix
@@ -135,7 +138,8 @@ class Attempt:
         if count == 0:
             return np.empty(0, dtype=np.int64), np.empty((0, self.problem.n_units), dtype=bool)
         rng = np.random.default_rng(crc32(self.problem.start[0].tobytes()))  # others for each part, the same each run
-        return rng.integers(self.problem.n_cubes, size=count), rng.random((count, self.problem.n_units)) < 0.5
+        cubes, moved = rng.integers(self.problem.n_cubes, size=count), rng.random((count, self.problem.n_units)) < 0.5
+        return cubes, moved & self.problem.movable[cubes]
 
     def own_score(self, cubes: Ints, moved: Bools) -> Floats:
         """Signed scores of vertices by the user's own model, from raw rows."""
@@ -197,12 +201,46 @@ def set_up_cubes(task: Task, towards: CasePairs, limit: Floats, prepared: Floats
         all_sets=task.alternatives,
         budget=task.budget(own=isinstance(task.inside.structure, Opaque)),
     )
+    inside, problem = _with_joint_columns(task.inside, problem, vertices, units, differs)
     attempt = Attempt(
         problem, vertices, differs, distance, units, Found.blank(problem), np.full(n, np.nan), np.zeros(n, dtype=bool),
-        task.credibility, np.full(n, np.nan), task.inside,
+        task.credibility, np.full(n, np.nan), inside,
     )  # fmt: skip
     attempt.problem = replace(problem, floor=task.engine.floor(attempt))
     return attempt
+
+
+def _with_joint_columns(
+    inside: ModelReading, problem: Problem, vertices: Vertices, units: MoveGroups, differs: Bools
+) -> tuple[ModelReading, Problem]:
+    """The cubes with the columns that several features change, and the model as it holds for their values."""
+    if not inside.joint and not inside.encoding.probed:
+        return inside, problem
+
+    def rows(cubes: Ints, moved: Bools) -> Floats:
+        mixed = vertices.rows(cubes, units.features(moved, differs[cubes]))
+        return inside.prepare(inside.encoding.transform(mixed))
+
+    goal = problem.goal[problem.goal_of]
+    inside.check_ends(problem.start, goal, differs)
+    joint, summed = on_cubes(inside.joint, units.unit_of, problem.movable, problem.start, rows)
+    problem = replace(problem, joint=joint, summed=summed)
+    # Where all that differs is movable, moving everything ends at the goal.
+    everywhere = np.flatnonzero((units.movable(differs, np.ones_like(differs)) == problem.movable).all(axis=1))
+    ends = problem.vertex_rows(everywhere, problem.movable[everywhere])
+    columns = np.concatenate([np.empty(0, dtype=np.int64), *(group.columns for group in inside.joint)])
+    if not close(goal[everywhere][:, columns], ends[:, columns]).all():
+        raise DoubtError(OTHER_SOURCES)
+    if isinstance(inside.structure, Additive | Network):
+        widest = np.abs(problem.start).max(axis=0, initial=0.0)
+        for part in joint:
+            widest[part.columns] = np.abs(part.values).max(axis=(0, 1), initial=0.0)
+        if summed is not None:
+            widest[summed.columns] += np.abs(summed.steps).sum(axis=1).max(axis=0, initial=0.0)
+        if not np.isfinite(widest).all():
+            raise DoubtError("rows mixed from cases and references have values that are not finite")
+        inside = inside.wide_enough(widest[None], goal)
+    return inside, problem
 
 
 def credible_floor(attempt: Attempt) -> Floor | None:

@@ -1,8 +1,8 @@
-"""Encoding: which original feature every column of a Pipeline's final model input comes from.
+"""Encoding: which original features every column of a Pipeline's final model input depends on.
 
-The map is *declared* by what is known of each transformer and checked on mixed rows before it is trusted
-(`Encoding.agrees`). A transformer that is not understood, or one that blends features, leaves the model opaque: raw
-rows are scored then, still right, slower.
+The map is *declared* by what is known of each transformer, *found* by `column_probe` where nothing is known, and
+checked on mixed rows before it is trusted (`Encoding.agrees`). A transformer that cannot be traced leaves the model
+opaque: raw rows are scored then, still right, slower.
 """
 
 from __future__ import annotations
@@ -16,10 +16,9 @@ import numpy.typing as npt
 import pandas as pd
 
 from fewest.decision import Decision
+from fewest.engine.column_probe import NotUnderstoodError, Probe, Sources, cells, equal_cells
 from fewest.tables.arrays import Bools, Ints32
 from fewest.tables.schema import Schema
-
-Sources = list[frozenset[int]]
 
 # Transformers that put out one column for each column they take in, in order, each a function of that column alone.
 ONE_TO_ONE = frozenset({
@@ -30,10 +29,8 @@ SELECTORS = frozenset({
     "VarianceThreshold", "SelectKBest", "SelectPercentile", "SelectFromModel", "RFE", "RFECV", "SelectFpr", "SelectFdr",
     "SelectFwe", "GenericUnivariateSelect", "SequentialFeatureSelector",
 })  # fmt: skip
-
-
-class NotUnderstoodError(Exception):
-    """A transformer whose columns cannot be traced to single features; the text says which and why."""
+# Transformers whose every column depends on all that goes in.
+ALL_TO_ALL = frozenset({"PCA", "IncrementalPCA", "TruncatedSVD", "FastICA", "FactorAnalysis"})
 
 
 @dataclass(frozen=True)
@@ -47,10 +44,13 @@ class Encoding:
     # traced
     feature_of: Ints32 | None
     reason: str = ""  # Why not, in that case
+    # (columns of the model input,): Features each column depends on; None where that is not known
+    sources: tuple[frozenset[int], ...] | None = None
+    probed: bool = False  # Whether some of them were found by probing
 
     @classmethod
-    def read(cls, decision: Decision, schema: Schema) -> Encoding:
-        """Trace the columns of a decision's model."""
+    def read(cls, decision: Decision, schema: Schema, rows: pd.DataFrame | None = None) -> Encoding:
+        """Trace the columns of a decision's model; ``rows``: what transformers that are not known are probed with."""
         steps, final = split_pipeline(decision.model)
         if decision.kind == "function":
             return cls(decision, None, decision.model, None, "a function of raw rows")
@@ -58,15 +58,17 @@ class Encoding:
         if not set(names) <= set(schema.columns):
             names = schema.columns
         inputs: Sources = [frozenset({schema.feature_of[name]}) for name in names]
+        probe = None if rows is None or steps is None else Probe.of(schema, rows, decision.arrange)
         try:
-            outputs = inputs if steps is None else _outputs(steps, inputs)
+            outputs = inputs if steps is None else _outputs(steps, inputs, probe)
         except NotUnderstoodError as why:
             return cls(decision, steps, final, None, str(why))
         blended = [column for column, features in enumerate(outputs) if len(features) > 1]
         if blended:
-            return cls(decision, steps, final, None, f"column {blended[0]} of the model's input blends features")
+            reason = f"column {blended[0]} of the model's input depends on several features"
+            return cls(decision, steps, final, None, reason, tuple(outputs), probe is not None)
         feature_of = np.array([next(iter(features), -1) for features in outputs], dtype=np.int32)
-        return cls(decision, steps, final, feature_of)
+        return cls(decision, steps, final, feature_of, sources=tuple(outputs), probed=probe is not None)
 
     def transform(self, frame: pd.DataFrame) -> Any:
         """What the final model is fed for these raw rows."""
@@ -79,34 +81,24 @@ class Encoding:
             raise self.decision.blame(error, frame) from error
 
     def agrees(self, first: Any, second: Any, mixed: Any, second_of: npt.NDArray[Any], took: Bools) -> bool:
-        """Whether encoded mixtures are mixtures of encoded rows, column block by column block.
+        """Whether encoded mixtures are mixtures of encoded rows in the columns that depend on one feature at most.
 
         Row i of ``mixed`` has the features ``took[i]`` (n, p) from row ``second_of[i]`` of ``second``, the others from
         row i of ``first``; all are rows as `transform` gives them.
         """
-        if self.feature_of is None:
+        if self.sources is None:
             return False
         a, b, c = (cells(rows) for rows in (first, second, mixed))
-        if a.shape[1] != len(self.feature_of):
+        if a.shape[1] != len(self.sources) or c.shape != a.shape:
             return False
-        from_second = np.where(self.feature_of >= 0, took[:, self.feature_of], False)
+        if self.feature_of is not None:
+            feature_of = self.feature_of
+        else:
+            one = np.array([len(features) <= 1 for features in self.sources])
+            feature_of = np.array([next(iter(features), -1) for features in self.sources], dtype=np.int32)[one]
+            a, b, c = a[:, one], b[:, one], c[:, one]
+        from_second = np.where(feature_of >= 0, took[:, feature_of], False)
         return bool(equal_cells(np.where(from_second, b[second_of], a), c).all())
-
-
-def cells(model_input: Any) -> npt.NDArray[Any]:
-    """Model input as a dense array of any dtype."""
-    if hasattr(model_input, "toarray"):
-        model_input = model_input.toarray()
-    if isinstance(model_input, pd.DataFrame):
-        return np.asarray(model_input.astype(object))
-    return np.asarray(model_input)
-
-
-def equal_cells(a: npt.NDArray[Any], b: npt.NDArray[Any]) -> Bools:
-    """Cell by cell equality with missing equal to missing."""
-    if a.dtype == object or b.dtype == object:
-        return np.asarray((a == b) | (pd.isna(a) & pd.isna(b)), dtype=bool)
-    return np.asarray(np.isclose(a, b, rtol=1e-12, atol=1e-12, equal_nan=True))
 
 
 def split_pipeline(model: Any) -> tuple[Any, Any]:
@@ -116,18 +108,25 @@ def split_pipeline(model: Any) -> tuple[Any, Any]:
     """
     while (inner := _wrapped(model)) is not None:
         model = inner
-    if _known(model) != "Pipeline":
+    if not _is_pipeline(model):
         return None, model
+    from sklearn.pipeline import Pipeline
+
     final = model.steps[-1][1]
-    head = model[:-1] if len(model.steps) > 1 else None
+    # Steps that draw other training rows, of which imblearn's pipelines know, do nothing when a row is scored.
+    kept = [(name, step) for name, step in model.steps[:-1] if not hasattr(step, "fit_resample")]
+    head = None if not kept else model[:-1] if _known(model) else Pipeline(kept)
     inner, final = split_pipeline(final)
     if inner is None:
         return head, final
     if head is None:
         return inner, final
-    from sklearn.pipeline import Pipeline
-
     return Pipeline([("outer", head), ("inner", inner)]), final
+
+
+def _is_pipeline(model: Any) -> bool:
+    kind = type(model)
+    return kind.__name__ == "Pipeline" and kind.__module__.startswith(("sklearn.", "imblearn."))
 
 
 def _wrapped(model: Any) -> Any:
@@ -147,7 +146,7 @@ def _known(thing: Any) -> str:
     return kind.__name__ if kind.__module__.startswith("sklearn.") else ""
 
 
-def _outputs(transformer: Any, inputs: Sources) -> Sources:
+def _outputs(transformer: Any, inputs: Sources, probe: Probe | None) -> Sources:
     """Sources of a fitted transformer's output columns, given those of its input columns."""
     name = _known(transformer)
     if transformer in ("passthrough", None) or name in ONE_TO_ONE:
@@ -156,30 +155,42 @@ def _outputs(transformer: Any, inputs: Sources) -> Sources:
         return []
     if name in SELECTORS:
         return [inputs[i] for i in np.flatnonzero(transformer.get_support())]
+    if name in _NESTED:
+        return _NESTED[name](transformer, inputs, probe)
+    if name in ALL_TO_ALL:
+        return [frozenset().union(*inputs)] * len(transformer.components_)
     special = _SPECIAL.get(name)
     if special is not None:
         return special(transformer, inputs)
-    if len(inputs) == 1 or len(frozenset().union(*inputs)) == 1:
-        return _all_from(transformer, inputs)
-    raise NotUnderstoodError(f"{type(transformer).__name__} may blend several features")
+    return _unknown(transformer, inputs, probe)
 
 
-def _all_from(transformer: Any, inputs: Sources) -> Sources:
-    """Every output depends on the one feature that goes in."""
+def _unknown(transformer: Any, inputs: Sources, probe: Probe | None) -> Sources:
+    """Outputs of a transformer of which nothing is declared: of the one feature that goes in, or as probing finds."""
+    name, features = type(transformer).__name__, frozenset().union(*inputs)
+    if len(features) > 1:
+        if probe is None:
+            raise NotUnderstoodError(f"{name} may blend several features")
+        return probe.found(transformer)
     try:
         n_out = len(transformer.get_feature_names_out())
     except Exception as error:
-        raise NotUnderstoodError(f"{type(transformer).__name__} does not tell its output columns") from error
-    return [frozenset().union(*inputs)] * n_out
+        if probe is None:
+            raise NotUnderstoodError(f"{name} does not tell its output columns") from error
+        n_out = len(probe.found(transformer))
+    return [features] * n_out
 
 
-def _pipeline(pipeline: Any, inputs: Sources) -> Sources:
+def _pipeline(pipeline: Any, inputs: Sources, probe: Probe | None) -> Sources:
     for _, step in pipeline.steps:
-        inputs = _outputs(step, inputs)
+        outputs = _outputs(step, inputs, probe)
+        if probe is not None and step not in ("passthrough", None):
+            probe = probe.through(step)
+        inputs = outputs
     return inputs
 
 
-def _column_transformer(transformer: Any, inputs: Sources) -> Sources:
+def _column_transformer(transformer: Any, inputs: Sources, probe: Probe | None) -> Sources:
     positions = getattr(transformer, "_transformer_to_input_indices", None)
     if positions is None:
         raise NotUnderstoodError("this scikit-learn's ColumnTransformer does not tell its columns")
@@ -190,11 +201,34 @@ def _column_transformer(transformer: Any, inputs: Sources) -> Sources:
         span = spans[name]
         if span.stop == span.start:
             continue
-        part = _outputs(inner, [inputs[i] for i in positions[name]])
+        own = positions[name]
+        part = _outputs(inner, [inputs[i] for i in own], None if probe is None else probe.at(own))
         if len(part) != span.stop - span.start:
             raise NotUnderstoodError(f"{type(inner).__name__} gives {span.stop - span.start} columns, not {len(part)}")
         outputs[span] = part
     return outputs
+
+
+def _union(union: Any, inputs: Sources, probe: Probe | None) -> Sources:
+    return [source for _, part in union.transformer_list for source in _outputs(part, inputs, probe)]
+
+
+def _function(transformer: Any, inputs: Sources, probe: Probe | None) -> Sources:
+    """A ufunc, no function at all, or one declared one-to-one, works column by column; other functions may not."""
+    func = transformer.func
+    if func is None or isinstance(func, np.ufunc) or transformer.feature_names_out == "one-to-one":
+        return inputs
+    if transformer.feature_names_out is None and probe is None and len(frozenset().union(*inputs)) == 1:
+        return inputs
+    return _unknown(transformer, inputs, probe)
+
+
+_NESTED: dict[str, Callable[[Any, Sources, Probe | None], Sources]] = {
+    "Pipeline": _pipeline,
+    "ColumnTransformer": _column_transformer,
+    "FeatureUnion": _union,
+    "FunctionTransformer": _function,
+}
 
 
 def _repeat(counts: Sequence[int], inputs: Sources) -> Sources:
@@ -223,34 +257,23 @@ def _imputer(imputer: Any, inputs: Sources) -> Sources:
     return kept
 
 
-def _function(transformer: Any, inputs: Sources) -> Sources:
-    """A ufunc, no function at all, or one declared one-to-one, works column by column; other functions may not."""
-    func = transformer.func
-    if func is None or isinstance(func, np.ufunc) or transformer.feature_names_out == "one-to-one":
-        return inputs
-    if len(frozenset().union(*inputs)) == 1:
-        return _all_from(transformer, inputs) if transformer.feature_names_out is not None else inputs
-    raise NotUnderstoodError("a FunctionTransformer over several columns may blend them (declare it one-to-one)")
-
-
 _SPECIAL: dict[str, Callable[[Any, Sources], Sources]] = {
-    "Pipeline": _pipeline,
-    "ColumnTransformer": _column_transformer,
-    "FeatureUnion": lambda union, inputs: [s for _, part in union.transformer_list for s in _outputs(part, inputs)],
     "OneHotEncoder": _one_hot,
     "TargetEncoder": lambda encoder, inputs: _evenly(len(encoder.encodings_), inputs),
     "SimpleImputer": _imputer,
     "MissingIndicator": lambda indicator, inputs: [inputs[i] for i in indicator.features_],
     "KBinsDiscretizer": lambda bins, inputs: inputs if bins.encode == "ordinal" else _repeat(bins.n_bins_, inputs),
     "SplineTransformer": lambda splines, inputs: _evenly(splines.n_features_out_, inputs),
-    "FunctionTransformer": _function,
+    "PolynomialFeatures": lambda products, inputs: [
+        frozenset().union(*(inputs[i] for i in np.flatnonzero(powers))) for powers in products.powers_
+    ],
 }
 
 
 def single_columns(steps: Any, n_columns: int) -> Ints32 | str:
     """For transformers inside another model: the input column each of their outputs comes from; a reason if several."""
     try:
-        outputs = _outputs(steps, [frozenset({column}) for column in range(n_columns)])
+        outputs = _outputs(steps, [frozenset({column}) for column in range(n_columns)], None)
     except NotUnderstoodError as why:
         return str(why)
     if any(len(columns) != 1 for columns in outputs):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -11,8 +12,9 @@ import pandas as pd
 
 from fewest.decision import Decision
 from fewest.engine.encoding import Encoding
+from fewest.engine.joint_columns import MOST, ColumnGroup, close, column_groups, tried
 from fewest.engine.structure import Opaque, read
-from fewest.engine.structure.base import Additive, Module, Structure
+from fewest.engine.structure.base import Additive, Module, Network, Structure
 from fewest.errors import DoubtError, FewestWarning
 from fewest.tables.arrays import Bools, Floats, Ints, Ints32
 from fewest.tables.frames import mix
@@ -20,9 +22,11 @@ from fewest.tables.schema import Schema
 from fewest.tables.scores import home_of
 
 SAMPLE = 48  # cases that are mixed with references to try what was read
+PROBES = 128  # cases that transformers of which nothing is known are probed with
 PATTERNS = 256  # combinations of missing values that are tried, about
 MANY = 2_000  # parts of at least this many cases are tried by a sample of their own, encoded cells included
 OTHER_COLUMNS = "the encoded columns do not belong to single features as declared"
+OTHER_SOURCES = "the encoded columns depend on other features than was declared or found"
 OTHER_DECISIONS = "what was read of the model does not reproduce its decisions"
 
 
@@ -34,31 +38,68 @@ class ModelReading:
     structure: Structure | Opaque
     doubt: str | None = None  # Why a structure that had been read was given up; None where there was none to give up
     blocks: bool = False  # Whether vertices of an opaque model can be scored as mixed rows of the final model's input
+    joint: tuple[ColumnGroup, ...] = ()  # Columns of the structure that depend on several features
     # Combinations of missing columns that were tried
     missing: set[bytes] = field(default_factory=set, compare=False, repr=False)
 
     @classmethod
-    def read(cls, decision: Decision, schema: Schema, cases: pd.DataFrame, goals: pd.DataFrame) -> ModelReading:
-        """Read the model and try what was read on rows mixed from cases and goals."""
+    def read(
+        cls, decision: Decision, schema: Schema, cases: pd.DataFrame, goals: pd.DataFrame,
+        probes: pd.DataFrame | None = None,
+    ) -> ModelReading:  # fmt: skip
+        """Read the model and try what was read on rows mixed from cases and goals.
+
+        Transformers of which nothing is known are probed with ``probes`` (default: the cases) and the goals.
+        """
         encoding = Encoding.read(decision, schema)
-        if encoding.feature_of is None:
+        if encoding.sources is None and encoding.steps is not None:
+            encoding = Encoding.read(decision, schema, pd.concat([cases if probes is None else probes, goals[:SAMPLE]]))
+        if encoding.sources is None:
             return cls(encoding, Opaque(encoding.reason))
         structure = read(
             encoding.final, positive=decision.positive_index, against=decision.against_index,
             kind="proba" if decision.kind == "torch" else str(decision.kind), threshold=decision.cut,
         )  # fmt: skip
         if isinstance(structure, Opaque):
-            blocks = _mixes(encoding, schema, cases, goals)
+            blocks = encoding.feature_of is not None and _mixes(encoding, schema, cases, goals)
             if blocks and decision.kind == "torch" and home_of(encoding.final).type in ("cpu", "cuda"):
                 structure = Module(structure.reason, encoding.final, decision.positive_index, decision.cut)
             return cls(encoding, structure, blocks=blocks)
         found = cls(encoding, structure)
         try:
+            found = found._with_joint_columns(schema, cases, goals)
+            if isinstance(found.structure, Opaque):
+                return found
             for rows, encoded in zip((cases, goals), found._believe(schema, cases, goals), strict=True):
                 found._check_rows(rows, encoded)
         except DoubtError as doubt:
             return found.given_up(doubt.message)
         return found
+
+    def _with_joint_columns(self, schema: Schema, cases: pd.DataFrame, goals: pd.DataFrame) -> ModelReading:
+        """The same with the columns that several features change; opaque where one depends on too many."""
+        encoding, structure = self.encoding, self.structure
+        assert not isinstance(structure, Opaque)
+        if encoding.feature_of is not None or encoding.sources is None:
+            return self
+        groups = column_groups(structure, encoding.sources)
+        if groups and isinstance(structure, Additive | Network):
+            _, goal_of, took = _mixed(schema, cases, goals)
+            took = np.concatenate([took, np.ones_like(took)])  # the goals themselves, where all steps are added
+            known = tried(groups, self._rows_of(schema, cases, goals, goal_of), took, exact=False)
+            if sum(len(group.columns) for group in known) < sum(len(group.columns) for group in groups):
+                raise DoubtError(OTHER_SOURCES)
+            groups = tuple(known)
+        for group in groups:
+            if len(group.features) > MOST and not group.summed:
+                column = int(structure.reading.source[group.columns[0]])
+                names = ", ".join(schema.names[j] for j in group.features[:3])
+                reason = (
+                    f"column {column} of the model's input depends on {len(group.features)} features together "
+                    f"({names}, ...); up to {MOST} are read"
+                )
+                return ModelReading(encoding, Opaque(reason))
+        return replace(self, joint=groups)
 
     @classmethod
     def unread(cls, decision: Decision, schema: Schema) -> ModelReading:
@@ -122,9 +163,41 @@ class ModelReading:
         mixed, goal_of, took = _mixed(schema, cases, goals, took)
         first, second, both = (self.encoding.transform(frame) for frame in (cases, goals, mixed))
         if not self.encoding.agrees(first, second, both, goal_of, took):
-            raise DoubtError(OTHER_COLUMNS)
+            raise DoubtError(OTHER_COLUMNS if self.encoding.feature_of is not None else OTHER_SOURCES)
+        if self.joint:
+            good = tried(self.joint, self._rows_of(schema, cases, goals, goal_of), took, exact=True)
+            if len(good) < len(self.joint):
+                raise DoubtError(OTHER_SOURCES)
         self._check_rows(mixed, both)
         return first, second
+
+    def _rows_of(
+        self, schema: Schema, cases: pd.DataFrame, goals: pd.DataFrame, goal_of: Ints
+    ) -> Callable[[Bools], Floats]:
+        """Prepared rows of all cases with some features (n, p) from their goals; any number of times over."""
+
+        def rows(took: Bools) -> Floats:
+            again = len(took) // len(cases)
+            take = {column: took[:, j] for column, j in schema.feature_of.items()}
+            mixed = mix(cases.iloc[np.tile(np.arange(len(cases)), again)], goals, np.tile(goal_of, again), take)
+            return self.prepare(self.encoding.transform(mixed))
+
+        return rows
+
+    def check_ends(self, start: Floats, goal: Floats, differs: Bools) -> None:
+        """Compare rows with what they end at: columns none of whose features differ (n, p) must be the same.
+
+        Asked for where the features of columns were found by probing, which may have missed a rare value.
+        """
+        sources = self.encoding.sources
+        if not self.encoding.probed or sources is None or isinstance(self.structure, Opaque):
+            return
+        of_column = [sources[place] for place in self.structure.reading.source]
+        for features in set(of_column):
+            columns = [c for c, own in enumerate(of_column) if own == features]
+            same = ~differs[:, sorted(features)].any(axis=1)
+            if not close(start[same][:, columns], goal[same][:, columns]).all():
+                raise DoubtError(OTHER_SOURCES)
 
     def _check_rows(self, rows: pd.DataFrame, encoded: Any) -> None:
         prepared = self.prepare(encoded)
@@ -132,16 +205,22 @@ class ModelReading:
 
     @property
     def width(self) -> int:
-        """Columns of the final model's input."""
-        return 1 if self.encoding.feature_of is None else len(self.encoding.feature_of)
+        """Columns of the final model's input, and numbers that those of several features have on a cube."""
+        tables = sum(0 if group.summed else 4 * len(group.columns) << len(group.features) for group in self.joint)
+        return max(1, len(self.encoding.sources or ())) + tables
 
     def feature_of(self) -> Ints32:
-        """Feature of each column the structure is defined on."""
-        if self.encoding.feature_of is None:
+        """Feature of each column the structure is defined on; -1 for constants and for those of several features."""
+        sources = self.encoding.sources
+        if sources is None or (isinstance(self.structure, Opaque) and not self.blocks):
             return np.empty(0, dtype=np.int32)
         if isinstance(self.structure, Opaque):
-            return self.encoding.feature_of if self.blocks else np.empty(0, dtype=np.int32)
-        return self.encoding.feature_of[self.structure.reading.source]
+            assert self.encoding.feature_of is not None
+            return self.encoding.feature_of
+        if self.encoding.feature_of is not None:
+            return self.encoding.feature_of[self.structure.reading.source]
+        one = [next(iter(features)) if len(features) == 1 else -1 for features in sources]
+        return np.array(one, dtype=np.int32)[self.structure.reading.source]
 
     def prepare(self, model_input: Any) -> Floats:
         """The rows the search works on; without columns where nothing was read."""
@@ -178,7 +257,8 @@ class ModelReader:
             if self._opaque:
                 self.reading = ModelReading.unread(self._decision, self._schema)
             else:
-                self.reading = ModelReading.read(self._decision, self._schema, sample, self._references)
+                probes = cases.iloc[np.unique(np.linspace(0, len(cases) - 1, PROBES).astype(int))]
+                self.reading = ModelReading.read(self._decision, self._schema, sample, self._references, probes)
             if self.reading.doubt:
                 _warn(self.reading.doubt)
         return self.reading

@@ -67,10 +67,11 @@ class PointGoals:
 
 
 def _strategy(task: Task) -> str:
+    joint = any(not group.summed for group in task.inside.joint)
     if task.credibility is None or not floored(task.credibility):
-        return strategy_name(task.inside.structure)
+        return strategy_name(task.inside.structure, joint=joint)
     bounded = isinstance(task.credibility.density, GaussianDensity)
-    return strategy_name(task.inside.structure, "bounded" if bounded else "asked")
+    return strategy_name(task.inside.structure, "bounded" if bounded else "asked", joint)
 
 
 def answer(task: Task, frame: pd.DataFrame) -> Answers:
@@ -192,7 +193,7 @@ def _score(task: Task, frame: pd.DataFrame) -> tuple[Verdicts, Floats, ModelRead
 def _search(task: Task, attempt: Attempt, best: Floats, length: Floats) -> None:
     """Search until the user's own model confirms every answer that beats the best so far; no other is returned."""
     problem, found = attempt.problem, attempt.found
-    structure = task.inside.structure
+    structure = (attempt.inside or task.inside).structure
     pending = np.arange(problem.n_cubes)
     rejected: dict[int, Bools] = {}
     for turn in range(REJECTIONS + OWN_ROUNDS):

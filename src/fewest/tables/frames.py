@@ -97,6 +97,16 @@ def _series(column: Any) -> pd.Series[Any]:
     return pd.Series(column.to_list())
 
 
+def without_names(model: Any, frame: pd.DataFrame) -> Any:
+    """The table for a model that does not remember names: an array, but as it is where a step of the user's own begins.
+
+    Such a step does not say what it was fitted on; a table that came with names is passed on with them.
+    """
+    steps: Any = getattr(model, "steps", None)
+    own = steps and not hasattr(steps[0][1], "n_features_in_") and frame.columns[0] != "x0"
+    return frame if own else frame.to_numpy()
+
+
 def mix(
     frame: pd.DataFrame, other: pd.DataFrame, rows: np.ndarray[Any, Any], take: Mapping[str, np.ndarray[Any, Any]]
 ) -> pd.DataFrame:

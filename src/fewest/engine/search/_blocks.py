@@ -9,7 +9,7 @@ import math
 
 import numpy as np
 
-from fewest.engine.numba_cache import entry
+from fewest.engine.numba_cache import entry, inner
 from fewest.engine.search import _work as w
 from fewest.engine.search._branch import load_root
 from fewest.engine.search._cube import (
@@ -111,15 +111,19 @@ def tree_costs(  # type: ignore[no-untyped-def]
 
 
 @entry
-def additive_sizes(first, last, changes, constants, cubes, work, out, floor):  # type: ignore[no-untyped-def]
-    """Least number of flips, from two on, of a polynomial of degree one."""
+def additive_sizes(first, last, changes, constants, terms, cubes, work, out, floor):  # type: ignore[no-untyped-def]
+    """Least number of flips, from two on, of a polynomial of degree one and, unless None, the ``terms`` above it."""
     for i in range(first, last):
         if out.todo[i] and work.tally[w.NODE_CAP] > 0:
             loose, answered = begin_cube(i, changes, cubes, work, floor), False
+            if terms is not None:
+                see_terms(i, terms, work)
             if floor is not None:
                 answered = small_dense_sets(i, first, constants[i], loose, cubes, work, out, floor)
             if not answered:
                 m = localise(i, cubes, loose, work)
+                if terms is not None:
+                    take_terms(i, terms, work)
                 load_root(work, m, constants[i], loose)
                 most_wanted = math.floor(min(cubes.limit[i] + 1e-9, 1e9))
                 search_sizes(i, first, m, np.int64(2), most_wanted, np.bool_(True), cubes, work, out, floor)
@@ -127,17 +131,49 @@ def additive_sizes(first, last, changes, constants, cubes, work, out, floor):  #
 
 
 @entry
-def additive_costs(first, last, changes, constants, cubes, work, out, floor):  # type: ignore[no-untyped-def]
-    """Least cost of a polynomial of degree one."""
+def additive_costs(first, last, changes, constants, terms, cubes, work, out, floor):  # type: ignore[no-untyped-def]
+    """Least cost of such a polynomial."""
     for i in range(first, last):
         if out.todo[i] and work.tally[w.NODE_CAP] > 0:
             loose = begin_cube(i, changes, cubes, work, floor)
+            if terms is not None:
+                see_terms(i, terms, work)
             if floor is not None:
                 small_dense_sets(i, first, constants[i], loose, cubes, work, out, floor)
             m = localise(i, cubes, loose, work)
+            if terms is not None:
+                take_terms(i, terms, work)
             load_root(work, m, constants[i], loose)
             search_costs(i, first, m, cubes.limit[i], np.bool_(True), loose, cubes, work, out, floor)
             out.nodes[i] = work.tally[w.NODES]
+
+
+@inner()
+def see_terms(i, terms, work):  # type: ignore[no-untyped-def]
+    """Mark the units of the monomials that cube i has: `localise` numbers no others."""
+    for t in range(terms.weight.shape[1]):
+        if terms.weight[i, t] != 0.0:
+            for j in range(terms.begin[t], terms.begin[t + 1]):
+                work.ids[w.SEEN, terms.units[j]] = 1
+
+
+@inner()
+def take_terms(i, terms, work):  # type: ignore[no-untyped-def]
+    """Load the monomials of cube i; those of units that are not movable there have no weight."""
+    n, top = 0, 0
+    work.begin[0] = 0
+    for t in range(terms.weight.shape[1]):
+        if terms.weight[i, t] == 0.0:
+            continue
+        key = 0
+        for j in range(terms.begin[t], terms.begin[t + 1]):
+            work.units[top] = work.ids[w.LOCAL, terms.units[j]]
+            key ^= work.ids[w.CODE, terms.units[j]]
+            top += 1
+        work.weight[n], work.key[n] = terms.weight[i, t], key
+        n += 1
+        work.begin[n] = top
+    work.tally[w.N_TERMS] = n
 
 
 @entry

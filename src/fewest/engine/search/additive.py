@@ -1,7 +1,7 @@
 """Exact search for additive models: each unit adds its own change, so sorting the changes is exact.
 
 The shortest prefix of the sorted changes that turns the score is optimal; only the choice among equally small sets,
-costs and rules need a search.
+costs, rules and columns that several units change together need a search.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from fewest.engine.numba_cache import entry
 from fewest.engine.search import first_answers
 from fewest.engine.search._blocks import additive_costs, additive_sizes, small_block
 from fewest.engine.search._gaussians import floor_for, pack_body
+from fewest.engine.search._joint import monomials, one_unit_each
 from fewest.engine.search._run import pack, run, share_out
 from fewest.engine.search._sorted_effects import solve_block, unit_sums
 from fewest.engine.search._work import Work, WorkAnswers, by_unit
@@ -41,6 +42,7 @@ def _changes(start, goal, goal_of, unit_of, coef, intercept, cut, sign, n_units)
 
 def solve(structure: Additive, problem: Problem, n_jobs: int = 1) -> Found:
     """Cheapest sets of units that turn each cube and, under a floor, end at it or above; proved."""
+    structure, problem = one_unit_each(structure, problem)
     if problem.is_plain:
         return _by_sorting(structure, problem, n_jobs)
     body = pack_body(problem)
@@ -50,6 +52,10 @@ def solve(structure: Additive, problem: Problem, n_jobs: int = 1) -> Found:
         np.ascontiguousarray(structure.coef, dtype=np.float64), float(structure.intercept), cubes.cut, cubes.sign,
         problem.n_units,
     )  # fmt: skip
+    terms = None
+    if problem.joint:
+        terms = monomials(structure, problem)
+        changes += terms.linear
     search = additive_sizes if problem.cost is None else additive_costs
 
     def kernel(first: int, last: int, work: Work, out: WorkAnswers) -> None:
@@ -58,7 +64,7 @@ def solve(structure: Additive, problem: Problem, n_jobs: int = 1) -> Found:
         else:
             out.todo[first:last] = True
         if out.todo[first:last].any():
-            search(first, last, changes, constants, cubes, work, out, floor_for(body, cubes))
+            search(first, last, changes, constants, terms, cubes, work, out, floor_for(body, cubes))
 
     return run(problem, cubes, kernel, n_jobs)[0]
 

@@ -12,20 +12,24 @@ from fewest.engine.structure.base import Additive, Composite, Ensemble, Module, 
 from fewest.tables.arrays import Bools, Floats, Ints
 
 
-def strategy_name(structure: Structure | Opaque, floor: Literal["none", "bounded", "asked"] = "none") -> str:
+def strategy_name(
+    structure: Structure | Opaque, floor: Literal["none", "bounded", "asked"] = "none", joint: bool = False
+) -> str:
     """The strategy a structure is searched with, as `Proof` names it.
 
     ``floor``: ``bounded`` where vertices have to be credible and the density can be bounded, ``asked`` where it can
-    only be asked for vertex by vertex.
+    only be asked for vertex by vertex. ``joint``: whether columns depend on several features together.
     """
     if floor != "none":
-        searched = strategy_name(structure)
+        searched = strategy_name(structure, joint=joint)
         if isinstance(structure, Composite) or (floor == "asked" and isinstance(structure, Additive | Ensemble)):
             searched = "levelwise"
         return f"{searched}, above the floor"
     if isinstance(structure, Composite) and any(isinstance(part, Network | Composite) for part in structure.members):
         return "levelwise"
-    names = {Additive: "additive", Ensemble: "ensemble", Network: "network", Composite: "composite"}
+    names = {Additive: "additive", Ensemble: "ensemble"}
+    if not joint:
+        names |= {Network: "network", Composite: "composite"}
     return names.get(type(structure), "levelwise")
 
 
@@ -62,17 +66,18 @@ def _solve(
     """The search of each structure; those that look at vertices keep the floor by themselves."""
     from fewest.engine.search import first_answers, levelwise
 
-    if isinstance(structure, Additive | Ensemble | Network):
+    unbounded = isinstance(structure, Network) and problem.joint  # each column a table: vertices are looked at
+    if isinstance(structure, Additive | Ensemble | Network) and not unbounded:
         compiled = partial(_compiled, structure, n_jobs)
         return first_answers.solve(structure, problem, mixing_scorer(structure, problem), compiled)
-    if isinstance(structure, Composite):
+    if isinstance(structure, Composite | Network):
         from fewest.engine.search import composite
 
         score = mixing_scorer(structure, problem)
-        if composite.is_searched(structure, problem):
+        if isinstance(structure, Composite) and composite.is_searched(structure, problem):
             return composite.solve(structure, problem, score, n_jobs)
         return levelwise.solve(score, problem, structure.reading.tolerance)
-    if isinstance(structure, Module) and problem.is_plain:
+    if isinstance(structure, Module) and problem.is_plain and problem.summed is None:
         from fewest.engine.search.on_device import ModuleLevels
 
         level = ModuleLevels(structure, problem, own_tolerance).look
@@ -83,9 +88,13 @@ def _solve(
 def _compiled(structure: Additive | Ensemble | Network, n_jobs: int, problem: Problem) -> Found:
     """The compiled search of a structure, imported when it is first needed."""
     if isinstance(structure, Additive):
-        from fewest.engine.search import additive
+        from fewest.engine.search import additive, credible
 
-        return additive.solve(structure, problem, n_jobs)
+        found = additive.solve(structure, problem, n_jobs)
+        if problem.joint:
+            score = mixing_scorer(structure, problem)
+            credible.finish(problem, found, score, structure.reading.tolerance)
+        return found
     if isinstance(structure, Ensemble):
         from fewest.engine.search import ensemble
 

@@ -48,7 +48,7 @@ def is_searched(structure: Composite, problem: Problem) -> bool:
     """Whether this search takes the problem; else it is looked at level by level."""
     few = bool((np.count_nonzero(problem.movable, axis=1) <= MOST_UNITS).all())
     fits = all(isinstance(member, Ensemble | Additive) for member in structure.members)
-    counted = problem.cost is None and problem.floor is None
+    counted = problem.cost is None and problem.floor is None and not problem.joint and problem.summed is None
     return fits and few and counted and bool(np.isfinite(structure.reading.cut))
 
 

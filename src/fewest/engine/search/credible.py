@@ -13,6 +13,7 @@ import numpy as np
 
 from fewest.engine.search import additive, ensemble, levelwise
 from fewest.engine.search._greedy import give_up
+from fewest.engine.search._joint import spread
 from fewest.engine.search.problem import Found, Outcome, Problem, Score, combined
 from fewest.engine.structure.base import Additive, Ensemble, Reading, as_floats
 from fewest.tables.arrays import Ints
@@ -28,13 +29,14 @@ def solve(structure: Additive | Ensemble, problem: Problem, score: Score, n_jobs
     if isinstance(structure, Additive):
         found = additive.solve(structure, problem, n_jobs)
     else:
-        trees = ensemble.pack_trees(structure, problem)
-        found, _ = ensemble.search(structure, problem, trees, problem.budget.nodes, n_jobs)
-    _finish(problem, found, score, structure.reading.tolerance)
+        wide, plain = spread(structure, problem)
+        trees = ensemble.pack_trees(wide, plain)
+        found, _ = ensemble.search(structure, plain, trees, problem.budget.nodes, n_jobs)
+    finish(problem, found, score, structure.reading.tolerance)
     return found
 
 
-def _finish(problem: Problem, found: Found, score: Score, tolerance: float) -> None:
+def finish(problem: Problem, found: Found, score: Score, tolerance: float) -> None:
     """What is still known about the cubes that were stopped."""
     stopped = np.flatnonzero((found.outcome == Outcome.STOPPED) & ~found.known)
     if not len(stopped) or problem.budget.expired():
@@ -75,7 +77,9 @@ def alone(problem: Problem, n_jobs: int) -> Found:
     turned = Additive(Reading(0.0, 0.0, as_floats, nowhere), np.empty(0), intercept=-1.0)
     start, goal = np.empty((problem.n_cubes, 0)), np.empty((1, 0))
     found = additive.solve(
-        turned, replace(problem, all_sets=0, sign=1, start=start, goal=goal, unit_of=nowhere), n_jobs
+        turned,
+        replace(problem, all_sets=0, sign=1, start=start, goal=goal, unit_of=nowhere, joint=(), summed=None),
+        n_jobs,
     )
     if problem.all_sets:
         found.sets = Found.blank(problem).sets

@@ -13,6 +13,7 @@ import numpy as np
 
 from fewest.engine.search._blocks import small_block, tree_changes, tree_costs, tree_sizes
 from fewest.engine.search._gaussians import floor_for, pack_body
+from fewest.engine.search._joint import spread
 from fewest.engine.search._program import improve, some_set
 from fewest.engine.search._reduce import COLUMN, LEFT, RIGHT
 from fewest.engine.search._run import pack, run, time_for
@@ -39,10 +40,11 @@ def solve(
     Up to ``small`` leaves per tree the whole polynomial is tried first; after ``patience`` nodes ``program`` is asked
     to improve what is known of a cube that was given up.
     """
-    trees = pack_trees(structure, problem)
-    found, retry = search(structure, problem, trees, min(problem.budget.nodes, patience), n_jobs, small)
+    wide, plain = spread(structure, problem)
+    trees = pack_trees(wide, plain)
+    found, retry = search(structure, plain, trees, min(problem.budget.nodes, patience), n_jobs, small)
     if retry.any():
-        cubes = pack(problem, structure.reading.cut, structure.reading.tolerance, True)
+        cubes = pack(plain, structure.reading.cut, structure.reading.tolerance, True)
         with (
             leaf_lists.borrow(depth(trees)) as leaves,
             works.borrow(problem.n_units, 0, 0, 1) as work,
@@ -52,7 +54,7 @@ def solve(
                 program(structure, problem, cubes, trees, found, i, leaves, work)
         rest = np.flatnonzero(retry & (found.outcome == Outcome.STOPPED))
         if len(rest) and problem.budget.nodes > patience:
-            again, _ = search(structure, problem.take(rest), trees, problem.budget.nodes, n_jobs, small)
+            again, _ = search(structure, plain.take(rest), trees, problem.budget.nodes, n_jobs, small)
             _merge(found, again, rest)
     return found
 
@@ -138,5 +140,7 @@ def depth(trees: Trees) -> int:
     while len(level):
         deepest += 1
         level = np.concatenate((left[level], right[level]))
+        if len(level) > len(column):  # nodes with several parents
+            level = np.unique(level)
         level = level[column[level] >= 0]
     return deepest

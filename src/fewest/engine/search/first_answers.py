@@ -129,7 +129,7 @@ def counts(units: int, few: int) -> Ints:
     table = np.zeros((units + 1, WIDEST + 1), dtype=np.int64)
     for m in range(units + 1):
         for size in range(1, WIDEST + 1):
-            table[m, size] = min(table[m, size - 1] + comb(m, size), few + 1)
+            table[m, size] = min(int(table[m, size - 1]) + comb(m, size), few + 1)
     return table
 
 

@@ -17,6 +17,7 @@ import numpy.typing as npt
 from fewest.engine.search import _tree, levelwise
 from fewest.engine.search._bounds import BoundNodes, Bounds, bound, margin
 from fewest.engine.search._greedy import give_up
+from fewest.engine.search._joint import one_unit_each
 from fewest.engine.search._subsets import (
     TurnedSubsets,
     as_rows,
@@ -47,6 +48,7 @@ def solve(structure: Network, problem: Problem, n_jobs: int = 1) -> Found:
     ``nodes`` counts vertices and bounded sub-cubes. Vertices are screened in float32; those within the worst-case
     rounding error of the threshold are decided in float64, one row at a time.
     """
+    structure, problem = one_unit_each(structure, problem)
     found = Found.blank(problem)
     net = Net(structure, problem.sign)
     size = min(_SLICE, _HELD // (problem.n_units * int(net.widths[0]) + 1), -(-problem.n_cubes // n_jobs))

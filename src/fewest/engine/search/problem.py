@@ -119,6 +119,26 @@ class Floor:
         return np.asarray(self.level - self.log_density(self.cubes[cubes], moved))
 
 
+class JointColumns(NamedTuple):
+    """Prepared columns that depend on the same few units: their value at every combination of these, in each cube."""
+
+    columns: Ints  # (c,)
+    units: Ints  # (k,)
+    values: Floats  # (n, 2**k, c): Combinations are numbered in binary, the first unit the highest digit; 1: moved
+
+    def at(self, cubes: Ints, moved: Bools) -> Floats:
+        """The columns at vertices (v, c)."""
+        digits = 1 << np.arange(len(self.units))[::-1]
+        return np.asarray(self.values[cubes, moved[:, self.units] @ digits])
+
+
+class SummedColumns(NamedTuple):
+    """Prepared columns to which every unit adds an amount of its own, whatever else is moved."""
+
+    columns: Ints  # (c,)
+    steps: Floats  # (n, u, c)
+
+
 @dataclass(frozen=True)
 class Problem:
     """n hypercubes and what is wanted of them.
@@ -144,6 +164,9 @@ class Problem:
     all_sets: int = 0  # How many of the cheapest sets to list per cube; 0 returns only the best-ranked one
     budget: Budget = field(default_factory=Budget)
     floor: Floor | None = None  # A least log-density that vertices must have to count
+    # Columns that several units change; ``unit_of`` has -1 for them, and ``goal`` says nothing of them
+    joint: tuple[JointColumns, ...] = ()
+    summed: SummedColumns | None = None
 
     @property
     def n_cubes(self) -> int:
@@ -157,14 +180,19 @@ class Problem:
 
     @property
     def is_plain(self) -> bool:
-        """Whether the one best set of each cube is asked for, by its size alone."""
-        bound = self.cost is not None or self.rules or self.rejected or self.all_sets
+        """Whether the one best set of each cube is asked for, by its size alone, and no column needs several units."""
+        bound = self.cost is not None or self.rules or self.rejected or self.all_sets or self.joint
         return not bound and self.floor is None
 
     def vertex_rows(self, cubes: Ints, moved: Bools) -> Floats:
         """Prepared rows of vertices: the columns of moved units come from the goal."""
         from_goal = np.where(self.unit_of >= 0, moved[:, self.unit_of], False)
-        return np.where(from_goal, self.goal[self.goal_of[cubes]], self.start[cubes])
+        rows = np.where(from_goal, self.goal[self.goal_of[cubes]], self.start[cubes])
+        for joint in self.joint:
+            rows[:, joint.columns] = joint.at(cubes, moved)
+        if self.summed is not None:
+            rows[:, self.summed.columns] += np.einsum("vu,vuc->vc", moved, self.summed.steps[cubes])
+        return rows
 
     def take(self, cubes: Ints) -> Problem:
         """The problem of some of the cubes, renumbered."""
@@ -179,6 +207,8 @@ class Problem:
             rules=self.rules.take(cubes),
             rejected={k: self.rejected[cube] for k, cube in enumerate(cubes.tolist()) if cube in self.rejected},
             floor=None if self.floor is None else self.floor.take(cubes),
+            joint=tuple(joint._replace(values=joint.values[cubes]) for joint in self.joint),
+            summed=None if self.summed is None else self.summed._replace(steps=self.summed.steps[cubes]),
         )
 
 

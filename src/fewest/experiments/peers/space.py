@@ -19,7 +19,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from fewest.decision import Decision
-from fewest.engine.encoding import cells
+from fewest.engine.column_probe import cells
 from fewest.engine.model_reading import ModelReading
 from fewest.engine.structure import Additive, Network, Opaque
 from fewest.engine.structure.base import Structure, activate

@@ -23,7 +23,8 @@ import numpy.typing as npt
 import pandas as pd
 
 from fewest.decision import Decision
-from fewest.engine.encoding import Encoding, cells
+from fewest.engine.column_probe import cells
+from fewest.engine.encoding import Encoding
 from fewest.errors import MissingExtraError, check_word
 from fewest.tables.arrays import Bools, Floats
 from fewest.tables.closeness import as_numbers
