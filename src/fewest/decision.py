@@ -328,7 +328,7 @@ class Decision:
         scores = scores.copy()
         size = np.maximum(1.0, np.abs(scores))
         # Predicted numbers can be large: they keep as many digits, not as many decimals.
-        digits = np.ceil(np.log10(size)) if self.kind == "value" else 0.0
+        digits = np.floor(np.log10(size)) if self.kind == "value" else 0.0
         places = 10.0 ** (precision.decimals - digits)
         grid = scores * places
         tips = np.abs(grid - np.floor(grid) - 0.5) <= precision.noise * places * size

@@ -14,14 +14,12 @@ import numpy as np
 from fewest.engine.numba_cache import entry, inner
 from fewest.engine.search import _work as w
 from fewest.engine.search._cube import begin_cube, polynomial
-from fewest.engine.search._reduce import singles
 from fewest.tables.arrays import Floats, Ints
 
 MOST_UNITS = 62  # bits of a set
 DONE, TOO_MANY, CAPPED = 0, 1, 2
 SLOTS = 1 << 14
 _SPREAD = -7046029254386353131
-_FREE = 2
 
 
 class Curves(NamedTuple):
@@ -61,7 +59,7 @@ class MemberRoom(NamedTuple):
     ys: Floats
     table: Ints  # (2, SLOTS)
     stamp: Ints
-    n_listed: Ints
+    n_listed: Ints  # Sets listed, and whether one of them is turned whatever the tables round off
     distance: Floats
     best: Floats  # Distance of the best set so far; whether one set is wanted; margin of the bound
 
@@ -77,34 +75,31 @@ def make_room(members: int, units: int, terms: int) -> tuple[TermStack, MemberRo
     room = MemberRoom(
         np.zeros((depth, members)), np.zeros((depth, members, u)), np.zeros((depth, members, u)), ints(depth, u),
         ints(depth), ints(depth), ints(depth), np.zeros(depth), np.zeros((2, u, 8)), np.zeros((members, u, u)),
-        np.zeros((2, members)), np.zeros(u), np.zeros(u), ints(u), np.zeros(members), ints(2, SLOTS), ints(1), ints(1),
+        np.zeros((2, members)), np.zeros(u), np.zeros(u), ints(u), np.zeros(members), ints(2, SLOTS), ints(1), ints(2),
         np.zeros(u), np.zeros(3),
     )  # fmt: skip
     return stack, room
 
 
 @entry
-def terms_of(i, trees, cubes, degree, cap, leaves, work, changes, bends, masks, weights, lin):  # type: ignore[no-untyped-def]
+def terms_of(  # type: ignore[no-untyped-def]
+    i, trees, cubes, degree, cap, leaves, work, changes, bends, masks, weights, lin
+):
     """Polynomial of an ensemble on cube i, up to a degree: monomials as bits of the movable units, in their order.
 
-    Returns (constant, number of monomials or -1 for too many, whether none was cut).
+    ``changes`` and ``bends`` are those of `tree_changes`. Returns (number of monomials or -1 for too many, whether none
+    was cut).
     """
-    for u in range(cubes.movable.shape[1]):
-        work.ids[w.STATE, u] = _FREE
-        changes[i, u] = 0.0
-    raw = singles(
-        trees, cubes.start[i], cubes.goal[cubes.goal_of[i]], cubes.movable[i], cubes.sign, work, changes[i], bends
-    )
     begin_cube(i, changes, cubes, work, None)
-    m, complete = polynomial(i, trees, cubes, degree, cap, cubes.sign * raw, np.bool_(True), bends, leaves, work)
+    m, complete = polynomial(i, trees, cubes, degree, cap, 0.0, np.bool_(True), bends[i], leaves, work)
     n = work.at[w.END, 0]
     if m < 0 or n > masks.shape[0]:
-        return cubes.sign * raw, np.int64(-1), False
+        return np.int64(-1), False
     for u in range(m):
         lin[u] = work.lin[0, u]
     for j in range(n):
         masks[j], weights[j] = work.key[j], work.weight[j]
-    return cubes.sign * raw, n, complete
+    return n, complete
 
 
 @inner()
@@ -245,11 +240,12 @@ def offer_set(mask, far, total, bound, tables, room, ys, out):  # type: ignore[n
     """List a set that may be turned, if it can still rank first. False where there is no room left."""
     if total >= bound or far > room.best[0]:
         return True
-    if room.best[1] > 0.0:  # one set is wanted: those farther than one that is surely turned rank behind it
-        surely = 0.0
-        for i in range(ys.shape[0]):
-            surely += at(tables, i, ys[i], True)
-        if surely < bound - 2.0 * room.best[2]:
+    surely = 0.0
+    for i in range(ys.shape[0]):
+        surely += at(tables, i, ys[i], True)
+    if surely < bound - 2.0 * room.best[2]:
+        room.n_listed[1] = 1
+        if room.best[1] > 0.0:  # one set is wanted: those farther than one that is surely turned rank behind it
             room.best[0] = min(room.best[0], far * (1.0 + 1e-9) + 1e-12)
     if room.n_listed[0] >= out.shape[0]:
         return False
@@ -348,7 +344,7 @@ def may_lead(t, place, picks, bound, tables, room):  # type: ignore[no-untyped-d
 @entry
 def sets_of_size(k, m, bound, cap, tables, stack, room, out):  # type: ignore[no-untyped-def]
     """List all sets of k of m units whose sum of functions is below the bound, or may be. Returns (state, nodes)."""
-    room.n_free[0], room.chosen[0], room.far[0], room.n_listed[0] = m, 0, 0.0, 0
+    room.n_free[0], room.chosen[0], room.far[0], room.n_listed[0], room.n_listed[1] = m, 0, 0.0, 0, 0
     for u in range(m):
         room.order[0, u] = u
     t, new, nodes = 0, True, 0
