@@ -208,7 +208,7 @@ def _picture(chart: Bars) -> Markup:
     return fill(
         '<svg role="{role}" viewBox="0 0 {width} {height}" width="{width}" height="{height}"{named}>'
         "<title>{title}</title><desc>{question}{more} The same figures are in the table.</desc>{bars}</svg>",
-        role="group" if linked else "img", named=fill(' aria-label="{title}"', title=chart.title) if linked else "",
+        role="group" if linked else "img", named=fill(' aria-label="{said}"', said=chart.question) if linked else "",
         width=WIDTH, height=len(drawn) * ROW, title=chart.title, question=chart.question, more=more,
         bars=joined(_bar(bar, k * ROW, round(room * bar.count / most, 1)) for k, bar in enumerate(drawn)),
     )  # fmt: skip
