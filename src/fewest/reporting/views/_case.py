@@ -75,7 +75,7 @@ class CaseView:
         if not answer.shows_percent or answer.plus:
             return None
         after = answer.score_after if answer.changes else None
-        shown = [show_score(score, answer.threshold, True) for score in (answer.score, after or 0.0)]
+        shown = [answer.shown(score) for score in (answer.score, after or 0.0)]
         return drawing.gauge(answer.score, answer.threshold, after, (shown[0], self.cut, shown[1]))
 
     @property
