@@ -161,5 +161,5 @@ def test_a_good_row_that_was_left_out_is_found(tmp_path: Path) -> None:
 
 
 def test_a_table_in_which_no_row_is_good_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match="no rows"):
+    with pytest.raises(DataError, match="no row can be explained"):
         run(tmp_path, "debt,job\nx,a\n", bad_rows="skip")

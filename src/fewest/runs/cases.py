@@ -112,6 +112,8 @@ class Cases:
         """The first rows, typed."""
         for part in replace(self, part_rows=rows).parts():
             return self.typed(part)
+        if self.left_out:
+            raise DataError("no row can be explained", do="explain without skipping bad rows: the first is then named")
         raise DataError(f"{self.paths[0].name} has no rows", do="pass at least one row besides the header")
 
     def _kept(self, wanted: Callable[[int], bool]) -> Iterator[tuple[int, Any]]:

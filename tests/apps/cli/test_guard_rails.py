@@ -83,4 +83,5 @@ def test_a_table_without_a_sound_row_is_refused(files: Any, tmp_path: Path, caps
     pd.read_csv(files.data).assign(code="Z99").iloc[:4].to_csv(tmp_path / "cases.csv", index=False)
     assert call(files, tmp_path / "cases.csv", "--out", str(tmp_path / "out.csv"), "--unseen", "skip") == 3
     assert "no row can be explained" in capsys.readouterr().err
-    assert call(files, files.data, "--out", str(tmp_path / "run"), "--unseen", "skip") == 2
+    assert call(files, tmp_path / "cases.csv", "--out", str(tmp_path / "run"), "--unseen", "skip") == 3
+    assert "no row can be explained" in capsys.readouterr().err

@@ -6,6 +6,7 @@ import asyncio
 import csv
 import io
 import json
+import re
 import subprocess
 import sys
 import time
@@ -403,3 +404,21 @@ def test_pages_are_made_while_a_long_download_is(
     seconds, bodies = asyncio.run(both())
     assert seconds < 1.2
     assert bodies == [b"part\n" * 2] * 3
+
+
+def test_a_bar_leads_to_the_cases_it_counts(ask: Any, subject: Subject) -> None:
+    browser = ask(subject.run)
+    page = browser.get("/population").text
+    link = r'<th scope="row"><a href="(/population\?[^"#]*)#cases">([^<]*)</a></th><td class="n">([\d,]+)'
+    links = re.findall(link, page)
+    assert len(links) >= 3
+    for to, name, count in links:
+        shown = browser.get(to.replace("&amp;", "&")).text
+        assert f"<p>{count} case" in shown, name
+
+
+def test_the_gauge_says_the_score_the_cut_off_and_where_the_changes_lead(ask: Any, subject: Subject) -> None:
+    browser = ask(subject.run)
+    page = browser.follow(browser.get("/decision")).text
+    (words,) = re.findall(r"<title>The score on its scale</title><desc>([^<]*)</desc>", page)
+    assert re.fullmatch(r"this case [\d.]+ %, cut-off 50 %, after the changes [\d.]+ %", words)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -207,11 +207,17 @@ def charts(view: PopulationView) -> dict[str, Any]:
         "summary": view.summary,
         "figures": figures(view),
         "warnings": view.warnings(),
-        "sev_chart": drawing.bar_chart(view.sev_bars()),
-        "feature_chart": drawing.bar_chart(view.feature_bars()),
+        "sev_chart": drawing.bar_chart(_leading(view.sev_bars(), "sev", list(map(str, view.tally.sev)))),
+        "feature_chart": drawing.bar_chart(_leading(view.feature_bars(), "feature", list(view.tally.features))),
         "scatter": drawing.scatter("Distance and margin", "How far, and how sure?", *view.axes, points),
         **_choices(view),
     }
+
+
+def _leading(chart: drawing.Bars, name: str, values: Sequence[str]) -> drawing.Bars:
+    """A chart whose bars lead to the list of their cases."""
+    places = [f"/population?{urlencode({'status': 'EXPLAINED', name: value})}#cases" for value in values]
+    return replace(chart, bars=[replace(bar, href=to) for bar, to in zip(chart.bars, places, strict=True)])
 
 
 def figures(view: PopulationView) -> list[tuple[str, str]]:

@@ -193,6 +193,7 @@ def shown(case: CaseView, listed: int, values: tuple[tuple[str, str], ...]) -> d
     return {
         "sentence": "" if hidden else case.sentence,
         "state": WITHHELD if hidden else _state(answer),
+        "gauge": "" if hidden else case.gauge() or "",
         "proof": () if hidden else _proof(case),
         "table": "" if alone or not case.rows else case.table(),
         "plain": plain,

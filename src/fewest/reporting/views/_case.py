@@ -69,6 +69,15 @@ class CaseView:
         cut = -self.answer.threshold if self.answer.number == "down" else self.answer.threshold
         return f"{cut * 100:g} %" if self.answer.shows_percent else f"{cut:g}"
 
+    def gauge(self) -> Markup | None:
+        """The score on its scale, with the cut-off and where the changes lead; None where it is not a probability."""
+        answer = self.answer
+        if not answer.shows_percent or answer.plus:
+            return None
+        after = answer.score_after if answer.changes else None
+        shown = [answer.shown(score) for score in (answer.score, after or 0.0)]
+        return drawing.gauge(answer.score, answer.threshold, after, (shown[0], self.cut, shown[1]))
+
     @property
     def verdict(self) -> str:
         """What the model predicted, with the score and the cut-off, such as "Predicted bad, 94 % (cut-off 50 %)"."""

@@ -5,6 +5,7 @@ styles; each picture has a table that says the same.
 """
 
 from fewest.results.drawing._cube import Corner, corners_of, cube
+from fewest.results.drawing._gauge import gauge
 from fewest.results.drawing._pieces import (
     HEADINGS,
     HEADINGS_PLUS,
@@ -33,6 +34,7 @@ __all__ = [
     "corners_of",
     "counted",
     "cube",
+    "gauge",
     "percent",
     "scatter",
 ]

@@ -149,12 +149,13 @@ def _row(row: CaseRow, mark: str) -> Markup:
 
 @dataclass(frozen=True)
 class Bar:
-    """One bar: its name, how many there are, which share of all that is, and a note for the table."""
+    """One bar: its name, how many there are, which share of all that is, a note for the table, and where it leads."""
 
     name: str
     count: int
     share: float
     note: str = ""
+    href: str | None = None
 
     @property
     def percent(self) -> str:
@@ -185,6 +186,11 @@ def bar_chart(chart: Bars, folded: bool = True, *, columns: Sequence[str] = ("na
     return framed(chart.title, chart.question, _picture(chart), table)
 
 
+def inside(href: str | None) -> str | None:
+    """A link within the site; one that names a scheme or another host is dropped, as it can run a script."""
+    return href if href and href.startswith(("/", "#", "?")) and not href.startswith(("//", "/\\")) else None
+
+
 def framed(title: str, question: str, *parts: Markup) -> Markup:
     """A picture and what belongs to it, under a title and the question it answers."""
     return fill(
@@ -197,16 +203,26 @@ def _picture(chart: Bars) -> Markup:
     drawn = list(chart.bars[:MOST])
     more = f" The {len(drawn)} most frequent of {len(chart.bars)}." if len(chart.bars) > MOST else ""
     most = max((bar.count for bar in drawn), default=0) or 1
+    linked = any(inside(bar.href) for bar in drawn)
     room = WIDTH - LABEL - COUNT
     return fill(
-        '<svg role="img" viewBox="0 0 {width} {height}" width="{width}" height="{height}">'
+        '<svg role="{role}" viewBox="0 0 {width} {height}" width="{width}" height="{height}"{named}>'
         "<title>{title}</title><desc>{question}{more} The same figures are in the table.</desc>{bars}</svg>",
+        role="group" if linked else "img", named=fill(' aria-label="{said}"', said=chart.question) if linked else "",
         width=WIDTH, height=len(drawn) * ROW, title=chart.title, question=chart.question, more=more,
         bars=joined(_bar(bar, k * ROW, round(room * bar.count / most, 1)) for k, bar in enumerate(drawn)),
     )  # fmt: skip
 
 
 def _bar(bar: Bar, y: int, length: float) -> Markup:
+    drawn, href = _plain_bar(bar, y, length), inside(bar.href)
+    if not href:
+        return drawn
+    # The table has the same links for the keyboard: in a picture they would be reached twice.
+    return fill('<a href="{href}" tabindex="-1" aria-label="{name}">{drawn}</a>', href=href, name=bar.name, drawn=drawn)
+
+
+def _plain_bar(bar: Bar, y: int, length: float) -> Markup:
     return fill(
         '<text x="{left}" y="{line}" text-anchor="end">{name}</text>'
         '<rect class="fw-bar" x="{start}" y="{top}" width="{length}" height="18"></rect>'
@@ -221,7 +237,8 @@ def _bar_table(chart: Bars, columns: Sequence[str]) -> Markup:
     rows = (
         fill(
             '<tr><th scope="row">{name}</th><td class="n">{count}</td><td class="n">{percent}</td>{note}</tr>',
-            name=bar.name, count=f"{bar.count:,}", percent=bar.percent,
+            name=fill('<a href="{to}">{name}</a>', to=to, name=bar.name) if (to := inside(bar.href)) else bar.name,
+            count=f"{bar.count:,}", percent=bar.percent,
             note=fill("<td>{note}</td>", note=bar.note) if notes else "",
         )
         for bar in chart.bars

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from markupsafe import Markup
 
-from fewest.results.drawing._pieces import NOTHING, figure, fill, framed, html_table, joined, twin
+from fewest.results.drawing._pieces import NOTHING, figure, fill, framed, html_table, inside, joined, twin
 from fewest.tables.wording import clip
 
 WIDTH, HEIGHT, LEFT, BOTTOM, TOP = 640, 380, 70, 60, 34
@@ -88,7 +88,7 @@ def _picture(
     x = _axis((point.x for point in points), LEFT, WIDTH - 12)
     y = _axis((point.y for point in points), HEIGHT - BOTTOM, TOP)
     shape = {group: min(k, SHAPES - 1) for k, group in enumerate(groups)}
-    linked = any(_inside(point.href) for point in points)
+    linked = any(inside(point.href) for point in points)
     # Marks that lead somewhere must not stand inside an image; without links the whole is one image.
     return fill(
         '<svg role="{role}" viewBox="0 0 {width} {height}" width="{width}" height="{height}"{named}>'
@@ -102,17 +102,12 @@ def _picture(
 
 
 def _mark(point: Point, x: float, y: float, shape: int) -> Markup:
-    mark, href = _shape(x, y, shape), _inside(point.href)
+    mark, href = _shape(x, y, shape), inside(point.href)
     if not href:
         return mark
     return fill(
         '<a href="{href}" tabindex="-1" aria-label="{label}">{mark}</a>', href=href, label=point.label, mark=mark
     )
-
-
-def _inside(href: str | None) -> str | None:
-    """A link within the site; one that names a scheme or another host is dropped, as it can run a script."""
-    return href if href and href.startswith(("/", "#", "?")) and not href.startswith(("//", "/\\")) else None
 
 
 def _shape(x: float, y: float, shape: int) -> Markup:
@@ -154,7 +149,7 @@ def _table(title: str, labels: tuple[str, str], points: Sequence[Point]) -> Mark
     rows = (
         fill(
             '<tr><td>{label}</td><td class="n">{x}</td><td class="n">{y}</td><td>{group}</td></tr>',
-            label=fill('<a href="{to}">{label}</a>', to=_inside(p.href), label=p.label) if _inside(p.href) else p.label,
+            label=fill('<a href="{to}">{label}</a>', to=inside(p.href), label=p.label) if inside(p.href) else p.label,
             x=figure(p.x), y=figure(p.y), group=p.group,
         )
         for p in points
