@@ -73,6 +73,7 @@ def letter(
     max_reasons: int = AT_MOST,
     subject: str = "your application",
     dated: date | None = None,
+    enough: bool = False,
 ) -> Letter:
     """A letter with the reasons of one decision, as text and as HTML.
 
@@ -98,6 +99,9 @@ def letter(
         What was decided on.
     dated : date, optional
         Default: no date.
+    enough : bool
+        Say which other values of each change would be enough. Asks the model, so that the answer has to come from
+        `Explanations`, not from a run folder.
 
     Examples
     --------
@@ -123,7 +127,15 @@ def letter(
     if unnamed:
         add = 'add a line to the table of codes: {},any,CODE,"What to say"'
         raise LetterError({f'"{n}" has no code for a change of this direction': add.format(n) for n in unnamed})
-    values = _values(answer, saved, saved.schema, found, subject, dated)
+    if enough and answer.enough is None:
+        raise UsageError("the model is not at hand, so nobody knows how much is enough", do="pass out[i] of `explain`")
+    amounts = _amounts(answer) if enough else [""] * len(answer.changes)
+    values = _values(answer, saved, saved.schema, found, subject, dated) | {
+        "changes": [
+            (show_name(one.title), show_measured(one.after, one.unit), show_measured(one.before, one.unit), amount)
+            for one, amount in zip(answer.changes, amounts, strict=True)
+        ]
+    }
     return Letter(render("letter.txt.j2", **values), render("letter.html.j2", **values), found)
 
 
@@ -185,10 +197,6 @@ def _values(
         "by_effect": all(reason.effect is not None for reason in found.given),
         "given": [_line(k, reason, unit) for k, reason in enumerate(found.given, start=1)],
         "tied": [_line(k, reason, unit) for k, reason in enumerate(found.tied, start=len(found.given) + 1)],
-        "changes": [
-            (show_name(one.title), show_measured(one.after, one.unit), show_measured(one.before, one.unit))
-            for one in answer.changes
-        ],
         "sets": found.sets,
         "less": "cheaper" if answer.weighted else "smaller",
         "label": printable(str(answer.label)),
@@ -196,6 +204,13 @@ def _values(
         "signature": printable(str(signature)),
         "record": signature.fingerprint[:12],
     }
+
+
+def _amounts(answer: Explanation) -> list[str]:
+    """What is enough of each change, where it is more than the value shown."""
+    assert answer.enough is not None
+    pairs = zip(answer.changes, answer.enough(), strict=True)
+    return [part.amount if part.amount != show_measured(one.after, one.unit) else "" for one, part in pairs]
 
 
 def _line(number: int, reason: Reason, units: Mapping[str, str | None]) -> dict[str, Any]:
