@@ -3,9 +3,9 @@
 from fewest.reporting.views._case import CaseLine, CaseView, scales_of
 from fewest.reporting.views._groups import GroupLine, ReferenceView
 from fewest.reporting.views._index import SORTS, Filter
-from fewest.reporting.views._view import PopulationView, as_csv, defused
+from fewest.reporting.views._view import PopulationView, as_csv, defused, plain_columns
 
 __all__ = [
     "SORTS", "CaseLine", "CaseView", "Filter", "GroupLine", "PopulationView", "ReferenceView", "as_csv", "defused",
-    "scales_of",
+    "plain_columns", "scales_of",
 ]  # fmt: skip
