@@ -15,7 +15,7 @@ from warnings import warn
 import numpy as np
 import pandas as pd
 
-from fewest.constraints import Constraint, Constraints
+from fewest.constraints import AtMost, Constraint, Constraints, Forbidden, Immutable
 from fewest.credibility import Credibility
 from fewest.decision import Decision
 from fewest.engine.choices import Choices, TableWork
@@ -23,6 +23,7 @@ from fewest.engine.cubes import Engine
 from fewest.engine.goals import goals_of
 from fewest.engine.model_reading import ModelReader, ModelReading
 from fewest.engine.points import ENGINE
+from fewest.engine.sufficient_sets import Sufficient, sufficient_sets
 from fewest.errors import (
     DataError,
     DoubtError,
@@ -33,8 +34,9 @@ from fewest.errors import (
     check_number,
     check_word,
 )
-from fewest.references import References, build, single
+from fewest.references import Anyone, References, build, single
 from fewest.results.answers import Answers
+from fewest.results.explanation import Explanation
 from fewest.results.explanations import Explanations
 from fewest.tables.arrays import Floats
 from fewest.tables.schema import UNSEEN
@@ -239,6 +241,36 @@ class Explainer:
         from fewest.engine.least import least_of  # imports numba, which `explain` needs only where it searches
 
         return least_of(self._chosen, self.reader, answers)
+
+    def sufficient(self, X: Any) -> list[Sufficient]:
+        """What alone suffices: of each case a smallest set of its own values that forces the outcome.
+
+        Whatever values the other features take, of those that `references.anyone` allows: proved, or said not to be.
+
+        Examples
+        --------
+        >>> import fewest as fw
+        >>> from sklearn.linear_model import LogisticRegression
+        >>> import pandas as pd
+        >>> X = pd.DataFrame({"debt": [1, 2, 8, 9], "age": [30, 50, 30, 50]}); y = [0, 0, 1, 1]
+        >>> decision = fw.Decision(LogisticRegression().fit(X, y))
+        >>> out = fw.Explainer(decision, fw.references.anyone(decision, X, y)).sufficient(X.iloc[2:])
+        >>> out[0].kind, out[0].features
+        ('smallest', ('debt',))
+        """
+        if not isinstance(self.references, Anyone) or any(
+            isinstance(item, AtMost | Forbidden) for item in self.constraints
+        ):
+            raise UsageError(
+                "what suffices is asked over all values, without limits on sets",
+                do="use references.anyone, without AtMost and Forbidden",
+            )
+
+        def ask(cases: pd.DataFrame, held: tuple[str, ...]) -> list[Explanation]:
+            kept = Constraints(*self.constraints, *([Immutable(*held)] if held else []))
+            return list(self.with_(constraints=kept, weights=None).explain(cases))
+
+        return sufficient_sets(self.schema, self.schema.conform(X, unseen=self.unseen), ask)
 
     def _answer(
         self, frame: pd.DataFrame, deadline: float, alternatives: int, progress: Callable[[int, int], None] | None

@@ -315,3 +315,16 @@ def test_a_letter_needs_no_table_where_the_schema_has_the_codes(tmp_path: Path) 
     assert done.exit_code == 0
     assert "(R41) Debts: 80 DM; typical accepted case: 20 DM" in done.output
     assert "(R42) late: 7; typical accepted case: 0" in done.output
+
+
+def test_a_letter_says_how_much_is_enough_where_the_model_is_at_hand() -> None:
+    decision = fw.Decision(lambda rows: rows["debt"].to_numpy() / 100, positive="bad")
+    refs = fw.references.supplied(decision, {"debt": [10]}, X={"debt": [0, 50, 99]}).sign_off("Credit Risk")
+    answer = fw.Explainer(decision, refs).explain({"debt": [80]}, alternatives=10)[0]
+    codes = Codes.of([Code("debt", "down", "R01", "Debts are high")])
+    written = letter(answer, codes, refs, enough=True)
+    for text in (written.text, written.html):
+        assert "debt: 10 instead of 80 (49 or less is enough)" in text
+    assert "is enough" not in letter(answer, codes, refs).text
+    with pytest.raises(UsageError, match="not at hand"):
+        letter(replace(answer, enough=None), codes, refs, enough=True)

@@ -212,3 +212,12 @@ def test_with_weights_the_least_cost_is_proved_and_not_the_smallest_set() -> Non
     plain = html(fw.Explainer(decision, refs, n_jobs=1).explain(case))
     assert "proved: no smaller set does it" in plain
     assert "the smallest set was found, proved" in plain
+
+
+def test_an_example_says_how_much_is_enough() -> None:
+    decision = fw.Decision(lambda rows: rows["debt"].to_numpy() / 100, positive="bad")
+    refs = fw.references.supplied(decision, {"debt": [10]}, X={"debt": [0, 50, 99]})
+    page = html(fw.Explainer(decision, refs).explain({"debt": [80, 20]}), enough=True)
+    parse(page)
+    assert "How much is enough?" in page
+    assert "<td>49 or less</td>" in page

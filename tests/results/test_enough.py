@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import numpy as np
@@ -81,9 +82,42 @@ def test_the_ends_are_those_of_the_whole_grid(model: Any, most: int, monkeypatch
 def test_an_end_that_is_one_step_off_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
     """Negative control: a broken twin."""
     decision, X, out = explained(MODELS[1])
-    end = enough._end
-    monkeypatch.setattr(enough, "_end", lambda *given: end(*given) + given[5] * 1.0)
+    end = enough._to_the_step
+    monkeypatch.setattr(enough, "_to_the_step", lambda *given: end(*given) + 1.0)
     assert wrong_ends(decision, X, out) > 0
+
+
+def test_the_value_just_outside_does_not_change_the_outcome_and_both_ends_do() -> None:
+    for model in MODELS:
+        decision, X, out = explained(model)
+        for answer in out:
+            for part in out.enough(answer.row):
+                if part.low is None:
+                    continue
+                step = 1 if part.feature == "debt" else 10
+                values = [part.low, part.high, (part.low * step - 1) / step, (part.high * step + 1) / step]
+                rows = pd.concat([out.turned().iloc[[answer.row]]] * 4, ignore_index=True)
+                changes = ~decision.verdicts(rows.assign(**{part.feature: values})).positive
+                assert changes[:2].all()
+                seen = (X[part.feature].min() <= values[2], values[3] <= X[part.feature].max())
+                assert not (changes[2:] & seen).any()
+
+
+def test_a_sentence_and_json_say_how_much_is_enough() -> None:
+    _, X, out = explained(MODELS[1])
+    answers = [out[k] for k in np.flatnonzero(out.answers.moved.any(axis=1)).tolist()]
+    alone = next(answer for answer in answers if answer.sev == 1 and answer.changes[0].feature == "debt")
+    (part,) = out.enough(alone.row)
+    assert alone.how_much.startswith(f"If debt had been {part.high} or less instead of {alone.changes[0].before}, ")
+    written = json.loads(out.to_json(enough=True))["answers"][alone.row]["enough"]
+    assert written == [
+        {"feature": "debt", "shown": part.shown, "low": int(X["debt"].min()), "high": part.high, "whole": True}
+    ]
+    assert "enough" not in json.loads(out.to_json())["answers"][alone.row]
+    accepted = next(answer for answer in out if answer.status == fw.Status.ALREADY_NEGATIVE)
+    assert out[accepted.row].how_much == str(accepted)
+    several = [answer for answer in answers if (answer.sev or 0) > 1]
+    assert all("Each range holds with the other changes as shown." in answer.how_much for answer in several)
 
 
 def test_values_outside_are_never_claimed_and_nothing_is_said_of_sev_plus() -> None:

@@ -106,6 +106,7 @@ def letter(
     max_reasons: int = AT_MOST,
     subject: str = "your application",
     dated: date | None = None,
+    enough: bool = False,
     locale: str | None = None,
     sender: str = "",
     recipient: str = "",
@@ -136,6 +137,9 @@ def letter(
         What was decided on.
     dated : date, optional
         Default: no date.
+    enough : bool
+        Say which other values of each change would be enough. Asks the model, so that the answer has to come from
+        `Explanations`, not from a run folder.
     locale : str, optional
         How the date is written, ``"de_DE"`` for 12. November 2026; needs Babel. Default: 2026-11-12.
     sender, recipient, our_reference : str
@@ -167,6 +171,8 @@ def letter(
     if unnamed:
         add = 'add a line to the table of codes: {},any,CODE,"What to say"'
         raise LetterError({f'"{n}" has no code for a change of this direction': add.format(n) for n in unnamed})
+    if enough and answer.enough is None:
+        raise UsageError("the model is not at hand, so nobody knows how much is enough", do="pass out[i] of `explain`")
     said = {
         "dated": "" if dated is None else long_date(dated, locale),
         "date": dated,
@@ -177,6 +183,7 @@ def letter(
         "our_reference": printable(our_reference),
         "fields": {name: "\n".join(_lines_of(text)) for name, text in (fields or {}).items()},
     }
+    said["amounts"] = _amounts(answer) if enough else [""] * len(answer.changes)
     return Letter({**_values(answer, saved.schema, found), **said}, _audit(answer, saved, found), found)
 
 
@@ -244,6 +251,13 @@ def _values(answer: Explanation, schema: Schema, found: Reasons) -> dict[str, An
         "less": "cheaper" if answer.weighted else "smaller",
         "label": printable(str(answer.label)),
     }
+
+
+def _amounts(answer: Explanation) -> list[str]:
+    """What is enough of each change, where it is more than the value shown."""
+    assert answer.enough is not None
+    pairs = zip(answer.changes, answer.enough(), strict=True)
+    return [part.amount if part.amount != show_measured(one.after, one.unit) else "" for one, part in pairs]
 
 
 def _audit(answer: Explanation, saved: Saved, found: Reasons) -> dict[str, str]:

@@ -62,7 +62,12 @@ LIMITS = (
 
 
 def html(
-    source: Population | PopulationView, title: str | None = None, *, verb: str = "", random_state: int = 0
+    source: Population | PopulationView,
+    title: str | None = None,
+    *,
+    verb: str = "",
+    random_state: int = 0,
+    enough: bool = False,
 ) -> str:
     """One self-contained HTML page about explanations or a run: no script, nothing fetched, ready to be printed.
 
@@ -78,6 +83,9 @@ def html(
         What happened to the cases explained, as the summary sentence says it; default: by the name of the outcome.
     random_state : int
         Draws the random examples.
+    enough : bool
+        Show which values of each change are enough, in the examples. Asks the model, so that it is left out of reports
+        on run folders.
 
     Returns
     -------
@@ -98,13 +106,13 @@ def html(
     view = source if isinstance(source, PopulationView) else PopulationView(source, random_state, verb)
     page = ""
     for limits in LIMITS:
-        page = _render(view, clip(title or view.title, 200), limits)
+        page = _render(view, clip(title or view.title, 200), limits, enough)
         if len(page.encode("utf-8")) < MAX_BYTES:
             break
     return page
 
 
-def _render(view: PopulationView, title: str, limits: PageLimits) -> str:
+def _render(view: PopulationView, title: str, limits: PageLimits, enough: bool) -> str:
     style = render("style.css.j2").rstrip() + "\n" + STYLE
     about, origin = view.population.about, view.population.origin
     least = "cheapest" if about.weighted else "smallest"
@@ -126,7 +134,7 @@ def _render(view: PopulationView, title: str, limits: PageLimits) -> str:
         groups=_groups(view, limits),
         references=_references(view, limits),
         threshold=f"{about.threshold:g}",
-        examples=[_example(view.case(row), why, limits) for row, why in view.survey.examples()],
+        examples=[_example(view.case(row), why, limits, enough) for row, why in view.survey.examples()],
         random_state=view.random_state,
         keeps_cases=origin.keeps_cases,
         statuses=[(s.words, f"{view.tally.count(s):,}", MEANINGS[s].format(least=least)) for s in STATUSES],
@@ -198,7 +206,7 @@ def _reference(view: ReferenceView, text: int) -> Mapping[str, str]:
     }
 
 
-def _example(view: CaseView, chosen: str, limits: PageLimits) -> dict[str, Any]:
+def _example(view: CaseView, chosen: str, limits: PageLimits, enough: bool) -> dict[str, Any]:
     """One case of the report."""
     changed = [row for row in view.rows if row.changed][: limits.features]
     same = [row for row in view.rows if not row.changed][: limits.unchanged]
@@ -211,6 +219,7 @@ def _example(view: CaseView, chosen: str, limits: PageLimits) -> dict[str, Any]:
         "proof": "; ".join(view.proof),
         "table": replace(view, rows=rows).table(),
         "cube": view.cube(),
+        "how_much": view.how_much(limits.features, limits.text) if enough and not view.protected else None,
         "hidden": len(view.rows) - len(rows),
         "protected": [clip(name, limits.text) for name in view.protected],
     }

@@ -6,6 +6,7 @@ one by one; of a finer grid that many, evenly spread, and the ends to the last s
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,12 +14,15 @@ import numpy as np
 import pandas as pd
 
 from fewest.decision import Decision
-from fewest.tables.arrays import Bools, Floats
-from fewest.tables.schema import Feature
+from fewest.tables.arrays import Bools, Floats, Ints
+from fewest.tables.closeness import as_numbers
+from fewest.tables.saved_schema import plain
+from fewest.tables.schema import Feature, Schema
 from fewest.tables.values import Cells, typed
 from fewest.tables.wording import listed, show_measured, show_name
 
 MOST_VALUES = 2_000
+AT_ONCE = 100_000  # rows that the model is asked about in one call
 
 
 @dataclass(frozen=True)
@@ -39,11 +43,15 @@ class Enough:
         Whether every value between the ends was asked of the model; else values evenly spread, and the ends.
     title, unit : str or None
         What people call the feature, and what its numbers count.
+    seen : pair or None
+        The range that was asked about; None for levels.
 
     Examples
     --------
-    >>> str(Enough("duration", 18, 4, 33, (), True, unit="months"))
-    'duration from 4 months to 33 months'
+    >>> str(Enough("duration", 18, 6, 33, (), True, unit="months", seen=(4, 72)))
+    'duration from 6 months to 33 months'
+    >>> Enough("duration", 18, 4, 33, (), True, unit="months", seen=(4, 72)).amount
+    '33 months or less'
     """
 
     feature: str
@@ -54,82 +62,143 @@ class Enough:
     whole: bool
     title: str | None = None
     unit: str | None = None
+    seen: tuple[Any, Any] | None = None
+
+    @property
+    def amount(self) -> str:
+        """The values in words; "or less" and "or more" reach to the end of the range seen."""
+        if self.levels:
+            return listed([show_measured(level, self.unit) for level in self.levels]).replace(" and ", " or ")
+        low, high = (show_measured(end, self.unit) for end in (self.low, self.high))
+        if self.low == self.high or self.seen is None:
+            return high if self.low == self.high else f"from {low} to {high}"
+        least, most = self.low <= self.seen[0], self.high >= self.seen[1]
+        if least == most:
+            return f"from {low} to {high}"
+        return f"{high} or less" if least else f"{low} or more"
 
     def __str__(self) -> str:
-        name = show_name(self.title or self.feature)
-        if self.levels:
-            return (
-                f"{name} {listed([show_measured(level, self.unit) for level in self.levels]).replace(' and ', ' or ')}"
-            )
-        if self.low == self.high:
-            return f"{name} {show_measured(self.low, self.unit)}"
-        return f"{name} from {show_measured(self.low, self.unit)} to {show_measured(self.high, self.unit)}"
+        return f"{show_name(self.title or self.feature)} {self.amount}"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, as JSON has them."""
+        ends = {"levels": list(self.levels)} if self.levels else {"low": self.low, "high": self.high}
+        held = {"feature": self.feature, "shown": self.shown, **ends, "whole": self.whole}
+        return {name: plain(value) for name, value in held.items()}
 
 
-def enough_of(decision: Decision, feature: Feature, turned: pd.DataFrame) -> Enough:
-    """The values of a feature that leave the outcome of one turned row (1, columns) changed."""
-    shown = Cells.of(turned).value(0, feature)
-    if feature.is_numeric and shown is not None:
-        low, high, whole = _run(decision, feature, turned, float(shown))
-        least, most = (typed(np.float64(end), feature) for end in (low, high))
-        return Enough(feature.name, shown, least, most, (), whole, feature.title, feature.unit)
-    known = feature.columns if feature.kind == "indicators" else feature.levels
-    if not known or feature.kind in ("datetime", "group"):
-        return Enough(feature.name, shown, shown, shown, (), True, feature.title, feature.unit)
-    rows = turned.iloc[np.zeros(len(known), dtype=int)].reset_index(drop=True)
-    for column in feature.columns:
-        cells = [int(level == column) for level in known] if feature.kind == "indicators" else list(known)
-        rows[column] = pd.Series(cells).astype(turned[column].dtype)
-    fits = ~decision.verdicts(rows).positive
-    levels = tuple(typed(level, feature) for level, fit in zip(known, fits, strict=True) if fit)
-    return Enough(feature.name, shown, None, None, levels, True, feature.title, feature.unit)
+def enough_by_row(decision: Decision, schema: Schema, turned: pd.DataFrame, moved: Bools) -> list[tuple[Enough, ...]]:
+    """For each turned row (n, columns) what is enough of each feature that was moved (n, p)."""
+    out: list[list[Enough]] = [[] for _ in range(len(turned))]
+    for j in np.flatnonzero(moved.any(axis=0)).tolist():
+        rows = np.flatnonzero(moved[:, j])
+        found = enough_of(decision, schema.features[j], turned.iloc[rows])
+        for row, part in zip(rows.tolist(), found, strict=True):
+            out[row].append(part)
+    return [tuple(parts) for parts in out]
 
 
-def _run(decision: Decision, feature: Feature, turned: pd.DataFrame, shown: float) -> tuple[float, float, bool]:
-    """Ends of the run of values around the one shown, and whether every value of it was asked."""
-    low, high = min(shown, feature.minimum), max(shown, feature.maximum)
-    low, high = (end if np.isfinite(end) else shown for end in (low, high))
+def enough_of(decision: Decision, feature: Feature, turned: pd.DataFrame) -> list[Enough]:
+    """The values of a feature that leave the outcome of turned rows (n, columns) changed, row by row."""
+    cells = Cells.of(turned)
+    shown = [cells.value(row, feature) for row in range(len(turned))]
+    words = feature.title, feature.unit
+    if feature.is_numeric:
+        known = np.flatnonzero([value is not None for value in shown])
+        runs = iter(_runs(decision, feature, turned.iloc[known])) if len(known) else iter(())
+        missing = (None, None, True, None)
+        found = [missing if value is None else next(runs) for value in shown]
+        return [
+            Enough(feature.name, value, low, high, (), whole, *words, seen)
+            for value, (low, high, whole, seen) in zip(shown, found, strict=True)
+        ]
+    levels = feature.columns if feature.kind == "indicators" else feature.levels
+    if not levels or feature.kind in ("datetime", "group"):
+        return [Enough(feature.name, value, value, value, (), True, *words) for value in shown]
+    fits = np.column_stack([_asked(decision, turned, _level_cells(feature, level, levels)) for level in levels])
+    return [
+        Enough(feature.name, value, None, None,
+               tuple(typed(level, feature) for level, fit in zip(levels, row, strict=True) if fit), True, *words)
+        for value, row in zip(shown, fits, strict=True)
+    ]  # fmt: skip
+
+
+def _level_cells(feature: Feature, level: Any, levels: Sequence[Any]) -> dict[str, list[Any]]:
+    if feature.kind == "indicators":
+        return {column: [int(level == column)] for column in feature.columns}
+    return {feature.columns[0]: [level]}
+
+
+def _runs(decision: Decision, feature: Feature, turned: pd.DataFrame) -> list[tuple[Any, Any, bool, tuple[Any, Any]]]:
+    """Ends of the run of values around those shown, whether every value was asked, and the range asked about."""
+    column = feature.columns[0]
+    shown = as_numbers(turned[column], feature)
+    low, high = (
+        np.where(np.isfinite(end), pick(shown, end), shown)
+        for end, pick in ((feature.minimum, np.minimum), (feature.maximum, np.maximum))
+    )
     step = 10.0**feature.decimals if feature.kind == "number" else 1.0
-    first, last = np.ceil(np.round(low * step, 6)), np.floor(np.round(high * step, 6))
-    count = int(last - first) + 1
-    places = first + np.unique(np.linspace(0, max(count - 1, 0), min(max(count, 1), MOST_VALUES)).round())
-    grid = np.union1d(np.round(places / step, max(feature.decimals, 0)), [shown])
-    fits = _asked(decision, feature, turned, grid)
-    at = int(np.searchsorted(grid, shown))
-    below, above = at - _length(fits[at::-1]), at + _length(fits[at:])
-    least = _end(decision, feature, turned, grid, below, -1, step)
-    most = _end(decision, feature, turned, grid, above, 1, step)
-    return least, most, count <= MOST_VALUES
+    first, last = np.ceil(np.round(low.min() * step, 6)), np.floor(np.round(high.max() * step, 6))
+    count = max(0, int(last - first) + 1)
+    places = first + np.unique(np.linspace(0, max(count - 1, 0), min(count, MOST_VALUES)).round())
+    grid = np.round(places / step, max(feature.decimals, 0))
+    inside = (grid >= low[:, None]) & (grid <= high[:, None])
+    fits = inside & _fits(decision, column, turned, np.broadcast_to(grid, inside.shape), inside)
+    at, number = np.searchsorted(grid, shown), np.arange(len(grid))
+    above = at + (grid[np.minimum(at, max(len(grid) - 1, 0))] == shown if len(grid) else 0)
+    below_end = np.where(~fits & (number < at[:, None]), number, -1).max(axis=1, initial=-1) + 1
+    above_end = np.where(~fits & (number >= above[:, None]), number, len(grid)).min(axis=1, initial=len(grid)) - 1
+    ends = []
+    for end, way, nothing in ((below_end, -1, below_end >= at), (above_end, 1, above_end < above)):
+        padded = np.concatenate([grid, [np.nan]])
+        last_in = np.where(nothing, shown, padded[np.clip(end, 0, len(grid))])
+        next_out = padded[np.clip(end + way, -1, len(grid))]
+        beyond = (end + way < 0) | (end + way >= len(grid))
+        limit = low if way < 0 else high
+        next_out = np.where(beyond | (next_out * way > limit * way), np.nan, next_out)
+        ends.append(_to_the_step(decision, feature, turned, last_in, next_out, step))
+    return [
+        (*(typed(np.float64(end[k]), feature) for end in ends), count <= MOST_VALUES,
+         tuple(typed(np.float64(end[k]), feature) for end in (low, high)))
+        for k in range(len(shown))
+    ]  # fmt: skip
 
 
-def _length(fits: Bools) -> int:
-    """How far the run of the first value goes."""
-    return len(fits) - 1 if fits.all() else int(np.argmin(fits)) - 1
+def _to_the_step(
+    decision: Decision, feature: Feature, turned: pd.DataFrame, inside: Floats, outside: Floats, step: float
+) -> Floats:
+    """The last values of runs, to the last step between one that does and one that does not; NaN: there is none."""
+    while True:
+        middle = np.round(np.round((inside + outside) / 2 * step) / step, max(feature.decimals, 0))
+        wide = np.abs(np.round((outside - inside) * step)) > 1
+        rows = np.flatnonzero(wide & (middle != inside) & (middle != outside))
+        if len(rows) == 0:
+            return inside
+        does = _fits(decision, feature.columns[0], turned.iloc[rows], middle[rows, None])[:, 0]
+        inside, outside = inside.copy(), outside.copy()
+        inside[rows[does]], outside[rows[~does]] = middle[rows[does]], middle[rows[~does]]
 
 
-def _end(
-    decision: Decision, feature: Feature, turned: pd.DataFrame, grid: Floats, at: int, way: int, step: float
-) -> float:
-    """The last value of a run, to the last step between two values that were asked."""
-    inside = float(grid[at])
-    if not 0 <= at + way < len(grid):
-        return inside
-    outside = float(grid[at + way])
-    while abs(np.round((outside - inside) * step)) > 1:
-        middle = float(np.round(np.round((inside + outside) / 2 * step) / step, max(feature.decimals, 0)))
-        if middle in (inside, outside):
-            break
-        if _asked(decision, feature, turned, np.array([middle]))[0]:
-            inside = middle
-        else:
-            outside = middle
-    return inside
+def _fits(decision: Decision, column: str, turned: pd.DataFrame, values: Floats, where: Bools | None = None) -> Bools:
+    """Whether the outcome stays changed with each of these values (n, m), where it is asked."""
+    out = np.zeros(values.shape, dtype=bool)
+    rows, places = np.nonzero(np.ones(values.shape, dtype=bool) if where is None else where)
+    for first in range(0, len(rows), AT_ONCE):
+        part = slice(first, first + AT_ONCE)
+        cells = values[rows[part], places[part]]
+        out[rows[part], places[part]] = _asked(decision, turned, {column: cells}, rows[part])
+    return out
 
 
-def _asked(decision: Decision, feature: Feature, turned: pd.DataFrame, values: Floats) -> Bools:
-    """Whether the outcome stays changed with each of these values."""
-    rows = turned.iloc[np.zeros(len(values), dtype=int)].reset_index(drop=True)
-    dtype = turned[feature.columns[0]].dtype
-    whole = bool((values % 1 == 0).all())
-    rows[feature.columns[0]] = pd.Series(values).astype(dtype if whole or dtype.kind == "f" else float)
-    return np.asarray(~decision.verdicts(rows).positive)
+def _asked(
+    decision: Decision, turned: pd.DataFrame, cells: dict[str, Any], rows: Ints | None = None
+) -> Bools:  # fmt: skip
+    """Whether the outcome stays changed with these cells in place of those shown."""
+    asked = (turned if rows is None else turned.iloc[rows]).reset_index(drop=True)
+    for column, values in cells.items():
+        dtype = turned[column].dtype
+        held = pd.Series(values)
+        held = held.iloc[np.zeros(len(asked), dtype=int)].reset_index(drop=True) if len(held) != len(asked) else held
+        whole = held.dtype.kind != "f" or bool((held % 1 == 0).all())
+        asked[column] = held.astype(dtype if whole or dtype.kind == "f" else float)
+    return np.asarray(~decision.verdicts(asked).positive)

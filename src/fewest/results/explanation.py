@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from importlib import import_module
@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from fewest.results.enough import Enough
 from fewest.tables.schema import Feature
 from fewest.tables.wording import cell, heading, listed, printable, show_measured, show_name
 from fewest.tables.wording import show as show
@@ -242,9 +243,25 @@ class Explanation:
     number: str = ""
     # Where the model is at hand: the changed features in the order drawn, with its scores before and after each
     steps: Callable[[], list[tuple[str, float, float]]] | None = field(default=None, compare=False, repr=False)
+    # Where the model is at hand: for each change the values that are enough, the others as shown
+    enough: Callable[[], tuple[Enough, ...]] | None = field(default=None, compare=False, repr=False)
 
     def __str__(self) -> str:
         return sentence(self)
+
+    @property
+    def how_much(self) -> str:
+        """The answer in one sentence that says how much is enough, where the model is at hand; else the plain one.
+
+        Examples
+        --------
+        >>> import fewest as fw
+        >>> decision = fw.Decision(lambda rows: rows["debt"].to_numpy() / 100, names={0: "accepted"})
+        >>> refs = fw.references.supplied(decision, {"debt": [20]}, X={"debt": [0, 20, 100]})
+        >>> fw.Explainer(decision, refs).explain({"debt": [90]})[0].how_much
+        'If debt had been 49 or less instead of 90, the model would have predicted accepted.'
+        """
+        return sentence(self) if self.enough is None or not self.changes else _how_much(self, self.enough())
 
     def shown(self, score: float) -> str:
         """A score as people read it."""
@@ -326,6 +343,21 @@ def _not_possible(answer: Explanation) -> str:
     if answer.reference is None:
         return "Not possible: no allowed change changes the outcome."
     return f'Not possible with the reference "{printable(answer.reference)}": no allowed change changes the outcome.'
+
+
+def _how_much(answer: Explanation, parts: Sequence[Enough]) -> str:
+    """One changed feature with its range; of several each its value, and what else would do with the others."""
+    alone, words = len(parts) == 1, []
+    for change, part in zip(answer.changes, parts, strict=True):
+        name = show_name(change.title)
+        after, before = (show_measured(value, change.unit) for value in (change.after, change.before))
+        amount = part.amount
+        value = amount if alone else after if amount == after else f"{after} ({amount} is enough)"
+        words.append(f"{name} had been {value} instead of {before}")
+    text = f"If {listed(words)}, the model would have predicted {printable(answer.outcome)}."
+    if not alone:
+        text += " Each range holds with the other changes as shown."
+    return text if all(part.whole for part in parts) else f"{text} Between the ends, values evenly spread were asked."
 
 
 def sentence(answer: Explanation) -> str:

@@ -20,11 +20,12 @@ from fewest.references.base import References
 from fewest.references.file import Saved
 from fewest.results import record
 from fewest.results.answers import Answers
-from fewest.results.enough import Enough, enough_of
+from fewest.results.enough import Enough, enough_by_row
 from fewest.results.explanation import STATUSES, About, Change, Explanation, Fact, Status
 from fewest.results.export import also_written, as_csv, write_excel
 from fewest.results.lookup import ByLabel, places_of
 from fewest.results.population import Origin, Summary, Tally, figure, summarize
+from fewest.results.score_steps import score_steps
 from fewest.tables.frames import mix
 from fewest.tables.json_cells import Read, goal_cells, moved_cells
 from fewest.tables.saved_schema import plain
@@ -80,24 +81,16 @@ class Explanations:
         if not -len(self) <= row < len(self):
             raise IndexError(f"row {row} of {len(self)}")
         row %= len(self)
-        return replace(next(self._answers([row])), facts=self.facts(row), steps=partial(self.steps, row))
+        enough = None if self.plus else partial(self.enough, row)
+        return replace(next(self._answers([row])), facts=self.facts(row), steps=partial(self.steps, row), enough=enough)
 
     def steps(self, row: int) -> list[tuple[str, float, float]]:
         """The changed features of a case, at each step the one that helps most, with the scores before and after it."""
-        case, decision = self._take(np.array([row])), self.references.decision
-        end = case.turned()
-        start = case.frame
+        start, end = self.frame.iloc[[row]], self._after.iloc[[row]]
         if self.plus:
             start = self.references.frame.iloc[[max(0, int(self.answers.reference[row]))]].set_index(end.index)
-        left = [feature for feature, moved in zip(self.schema.features, self.answers.moved[row], strict=True) if moved]
-        sign, score, out = -1 if self.plus else 1, float(decision.verdicts(start).score[0]), []
-        while left:
-            tried = [start.assign(**{column: end[column] for column in feature.columns}) for feature in left]
-            scores = decision.verdicts(pd.concat(tried)).score
-            best = int(np.argmin(sign * scores))
-            out.append((left.pop(best).name, score, float(scores[best])))
-            start, score = tried[best], float(scores[best])
-        return out
+        moved = [self.schema.features[j] for j in np.flatnonzero(self.answers.moved[row]).tolist()]
+        return score_steps(self.references.decision, moved, start, end, -1 if self.plus else 1)
 
     def plot(self) -> Any:
         """Draw how many features must change, and which come up how often; returns the figure."""
@@ -235,13 +228,15 @@ class Explanations:
         >>> decision = fw.Decision(lambda rows: rows["debt"].to_numpy() / 100)
         >>> refs = fw.references.supplied(decision, {"debt": [20]}, X={"debt": [0, 20, 100]})
         >>> str(fw.Explainer(decision, refs).explain({"debt": [90]}).enough(0)[0])
-        'debt from 0 to 49'
+        'debt 49 or less'
         """
+        return self._enough([range(len(self))[row]])[0]
+
+    def _enough(self, rows: list[int]) -> list[tuple[Enough, ...]]:
         if self.plus:
             raise UsageError("how much is enough is not defined for SEV+", do='use direction="minus"')
-        row = range(len(self))[row]
-        moved = [self.schema.features[j] for j in np.flatnonzero(self.answers.moved[row]).tolist()]
-        return tuple(enough_of(self.references.decision, feature, self._after.iloc[[row]]) for feature in moved)
+        after, moved = self._after.iloc[rows], self.answers.moved[rows]
+        return enough_by_row(self.references.decision, self.schema, after, moved)
 
     @cached_property
     def _after(self) -> pd.DataFrame:
@@ -353,9 +348,11 @@ class Explanations:
         """Write the same table as an Excel file, with a header that stays and columns that can be filtered."""
         write_excel(self.to_frame(sentences=True), Path(path))
 
-    def to_dict(self) -> dict[str, Any]:
-        """Plain values under a versioned schema, one record per case."""
-        decision = self.references.decision
+    def to_dict(self, *, enough: bool = False) -> dict[str, Any]:
+        """Plain values under a versioned schema, one record per case; ``enough`` adds which values are enough."""
+        decision, rows = self.references.decision, list(range(len(self)))
+        more = [{"enough": [part.to_dict() for part in own]} for own in (self._enough(rows) if enough else ())]
+        answers = [record.to_json(answer) for answer in self._answers(rows)]
         return {
             "format": JSON_FORMAT,
             "kind": "explanations",
@@ -364,12 +361,12 @@ class Explanations:
                          "threshold": decision.cut, "score": decision.kind},
             "references": self.references.to_dict(),
             "counts": self.counts(),
-            "answers": [record.to_json(answer) for answer in self._answers(range(len(self)))],
+            "answers": [own | extra for own, extra in zip(answers, more, strict=True)] if enough else answers,
         }  # fmt: skip
 
-    def to_json(self, path: str | Path | None = None) -> str:
-        """The answers as JSON text, also written to ``path`` where one is given."""
-        text = json.dumps(self.to_dict(), indent=1, allow_nan=False, default=plain)
+    def to_json(self, path: str | Path | None = None, *, enough: bool = False) -> str:
+        """The answers as JSON text, also written to ``path``; ``enough`` adds which values are enough."""
+        text = json.dumps(self.to_dict(enough=enough), indent=1, allow_nan=False, default=plain)
         return also_written(text, path, end="\n")
 
     def __repr__(self) -> str:

@@ -338,6 +338,7 @@ def test_live_scores_what_is_typed(ask: Ask, subject: Subject, live_of: Callable
     row = int(Run.open(subject.run).table().query("status == 'EXPLAINED'")["row"].iloc[0])
     page = browser.get(f"/decision/{row}").text
     assert "The model predicts bad" in page
+    assert page.partition('id="how-much"')[2].partition("</section>")[0].count("<tr>") > 1
     assert browser.get(f"/live/{row}?f0=250&f1=4&f2=75").text.startswith("The model predicts good")
     assert browser.get(f"/live/{row}?f0=lots").text == "credit amount: not a number"
     assert "not a whole number" in browser.get(f"/decision/{row}?f1=3.5").text

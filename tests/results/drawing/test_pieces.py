@@ -12,7 +12,7 @@ from markupsafe import Markup
 from payloads import PAYLOADS, escapes
 
 from fewest.results import drawing
-from fewest.results.drawing import Bar, Bars, CaseRow, Corner, Point
+from fewest.results.drawing import Bar, Bars, CaseRow, Corner, Point, Scale
 
 
 def table_of(text: str) -> Markup:
@@ -35,10 +35,15 @@ def points_of(text: str) -> Markup:
     return drawing.scatter(text, text, text, text, points)
 
 
+def scales_of(text: str) -> Markup:
+    return drawing.scales([Scale(text, text, text, text, (1.0, 2.0), (0.0, 9.0), (5.0, 1.5)), Scale(*(text,) * 4)])
+
+
 FRAGMENTS: dict[str, Callable[[str], Markup]] = {
     "case_table": table_of,
     "cube": cube_of,
     "bar_chart": bars_of,
+    "scales": scales_of,
     "scatter": points_of,
 }
 

@@ -22,6 +22,7 @@ from starlette.responses import PlainTextResponse, RedirectResponse, Response
 from starlette.routing import Route
 
 from fewest.apps.explorer._forms import fields, is_row, read_form
+from fewest.apps.explorer._live import Live
 from fewest.apps.explorer._pages_of_run import Explored
 from fewest.errors import DataError, FewestError
 from fewest.models.trees import Tree
@@ -29,7 +30,7 @@ from fewest.models.trees.file import from_dict
 from fewest.reporting import tree_svg, tree_text
 from fewest.reporting.tree_drawing import STYLE
 from fewest.reporting.tree_paths import changed, one_row, path_of
-from fewest.reporting.views import CaseView
+from fewest.reporting.views import CaseView, scales_of
 from fewest.results.drawing import HEADINGS
 from fewest.results.explanation import Explanation, Status, at_least
 from fewest.runs.run import Run
@@ -63,11 +64,12 @@ def case_routes(explored: Explored) -> list[Route]:
         view = explored.view
         beside = [None if near is None else (near, view.label(near)) for near in view.neighbours(row)]
         tried = await _try(request)
+        how_much = "" if explored.live is None else await explored.live.apart(_how_much, explored.live, explored, row)
         return explored.page(
             "decision.html.j2", "Decision", f"Case {view.label(row)}", case.verdict, row=row, previous=beside[0],
             following=beside[1],
             shown=shown(case, int(run.manifest["settings"].get("alternatives", 0)), explored.values(row)),
-            has_tree=has_tree(run), **tried,
+            has_tree=has_tree(run), how_much=how_much, **tried,
         )  # fmt: skip
 
     async def live(request: Request) -> Response:
@@ -142,6 +144,18 @@ def _tried(explored: Explored, row: int, request: Request) -> dict[str, Any]:
         "holdable": [(feature.name, feature.title, feature.name in held) for feature in schema.features],
         "live_notes": live.notes,
     }
+
+
+def _how_much(live: Live, explored: Explored, row: int) -> Markup | str:
+    """Which values of each change are enough; nothing of answers that are withheld, or where nothing is known."""
+    case, frame = explored.view_of(row), explored.case(row)
+    if frame is None or case.protected:
+        return ""
+    try:
+        parts = live.enough(frame, case.answer)
+    except Exception:  # a model may raise anything; what it says of this case is shown beside
+        return ""
+    return scales_of(case.answer, parts) if parts else ""
 
 
 @dataclass(frozen=True)

@@ -11,11 +11,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
+import numpy as np
 import pandas as pd
 
 from fewest.errors import DataError, FewestError, FewestWarning, ModelError, UsageError
 from fewest.references.file import Saved
+from fewest.results.enough import Enough, enough_by_row
 from fewest.results.explanation import Explanation, Status, show, show_score
+from fewest.tables.values import written
 
 if TYPE_CHECKING:
     from fewest.decision import Decision
@@ -116,6 +119,18 @@ class Live:
         kept = Constraints(*self.explainer.constraints, *(Immutable(name) for name in held))
         frame = pd.DataFrame([dict(values)])
         return self.explainer.with_(constraints=kept).explain(frame, alternatives=5, time_limit=5.0)[0]
+
+    def enough(self, case: pd.DataFrame, answer: Explanation) -> tuple[Enough, ...]:
+        """Which values of each change are enough for a case; none where this model does not confirm the answer."""
+        schema, decision = self.explainer.schema, self.explainer.decision
+        cells: dict[str, Any] = {}
+        for change in answer.changes:
+            cells |= written(schema, change.feature, change.after)
+        turned = schema.conform(case.assign(**cells), unseen="allow")
+        if answer.plus or not cells or decision.verdicts(turned).positive[0]:
+            return ()
+        moved = np.isin(schema.names, [change.feature for change in answer.changes])
+        return enough_by_row(decision, schema, turned, moved[None])[0]
 
     def preview(
         self,

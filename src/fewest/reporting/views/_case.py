@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,8 +10,9 @@ from markupsafe import Markup
 
 from fewest.results import drawing
 from fewest.results.drawing import HEADINGS, HEADINGS_PLUS, CaseRow
+from fewest.results.enough import Enough
 from fewest.results.explanation import Change, Explanation, Status, proof_lines
-from fewest.tables.wording import cell
+from fewest.tables.wording import cell, clip, show_measured
 
 # Rules under which a subset of an allowed set may not be allowed itself: there the proof does not cover the cube.
 BETWEEN_FEATURES = ("Linked", "Implies")
@@ -62,6 +63,11 @@ class CaseView:
     def sentence(self) -> str:
         """The answer in one sentence."""
         return str(self.answer)
+
+    def how_much(self, most: int, length: int) -> Markup | None:
+        """Which values of up to ``most`` changes are enough, where the model is at hand; texts are clipped."""
+        answer = self.answer
+        return scales_of(answer, answer.enough(), most, length) if answer.enough and answer.changes else None
 
     @property
     def cut(self) -> str:
@@ -118,6 +124,22 @@ class CaseView:
         stays = f"stays {answer.positive}" if self.rules_known else "not an answer"
         corners = drawing.corners_of(len(names), names, texts)
         return drawing.cube(names, corners, folded, words=(stays, f"changes to {answer.outcome}"))
+
+
+def scales_of(answer: Explanation, parts: Sequence[Enough], most: int = 100, length: int = 200) -> Markup:
+    """The table of what is enough of each change."""
+    pairs = list(zip(answer.changes, parts, strict=True))[:most]
+    return drawing.scales([_scale(one, part, length) for one, part in pairs])
+
+
+def _scale(change: Change, part: Enough, length: int) -> drawing.Scale:
+    before, after = (show_measured(value, change.unit) for value in (change.before, change.after))
+    amount = part.amount if part.whole else f"{part.amount} (values between evenly tried)"
+    title, before, after, amount = (clip(text, length) for text in (change.title, before, after, amount))
+    if part.seen is None or part.low is None or change.before is None:
+        return drawing.Scale(title, before, after, amount)
+    ends, at = (float(part.low), float(part.high)), (float(change.before), float(change.after))
+    return drawing.Scale(title, before, after, amount, ends, (float(part.seen[0]), float(part.seen[1])), at)
 
 
 def case_view(answer: Explanation, settings: Mapping[str, Any], protected: Mapping[str, bool]) -> CaseView:

@@ -1,4 +1,4 @@
-"""Plain data in, pieces of a page out: tables, bars, points and cubes, every text escaped, no script anywhere.
+"""Plain data in, pieces of a page out: tables, bars, points, scales and cubes, every text escaped, no script anywhere.
 
 Pages that use these pieces carry `STYLE` once. Colours are chosen there, by class, so that a page can forbid inline
 styles; each picture has a table that says the same.
@@ -18,6 +18,7 @@ from fewest.results.drawing._pieces import (
     counted,
     percent,
 )
+from fewest.results.drawing._scale import Scale, scales
 from fewest.results.drawing._scatter import Point, scatter
 
 __all__ = [
@@ -29,6 +30,7 @@ __all__ = [
     "CaseRow",
     "Corner",
     "Point",
+    "Scale",
     "bar_chart",
     "case_table",
     "corners_of",
@@ -36,5 +38,6 @@ __all__ = [
     "cube",
     "gauge",
     "percent",
+    "scales",
     "scatter",
 ]

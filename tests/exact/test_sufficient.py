@@ -1,0 +1,115 @@
+"""`Explainer.sufficient` against brute force: every set of features, every combination of values of the others."""
+
+from __future__ import annotations
+
+from itertools import combinations, product
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from random_models import encoder, labels
+from sklearn.ensemble import GradientBoostingClassifier, RandomForestClassifier
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+
+import fewest as fw
+from fewest.constraints import AtMost, Immutable
+from fewest.engine.search.any_values import TreeDomains, ValueSums
+from fewest.errors import UsageError
+from fewest.references import Anyone
+
+MODELS = {
+    "trees": [GradientBoostingClassifier(n_estimators=8, random_state=0), RandomForestClassifier(5, max_depth=3)],
+    "linear": [LogisticRegression(), LogisticRegression(C=0.05)],
+}
+SEARCHES: dict[str, Any] = {"trees": TreeDomains, "linear": ValueSums}
+
+
+def setting(kind: str, seed: int) -> tuple[fw.Decision, pd.DataFrame, Anyone]:
+    random = np.random.default_rng(seed)
+    n = 80
+    X = pd.DataFrame({
+        "level": pd.Series(random.choice(["a", "b"], n), dtype="str"), "count": random.integers(0, 5, n),
+        "flag": random.random(n) < 0.5, "rate": random.integers(0, 4, n),
+    })  # fmt: skip
+    y = labels(random, X)
+    model = MODELS[kind][seed % 2]
+    decision = fw.Decision(make_pipeline(encoder(X, True), model).fit(X, y), threshold=float(random.choice([0.3, 0.5])))
+    return decision, X, fw.references.anyone(decision, X, y, within=(0, 1))
+
+
+def suffices(decision: fw.Decision, references: Anyone, case: pd.DataFrame, held: tuple[int, ...]) -> bool:
+    """Whether nothing that the other features may be changes the outcome, by asking the model about all of it."""
+    names = references.schema.names
+    options = [
+        [case[name].iloc[0]]
+        if j in held
+        else list(pd.concat([references.domains[j].frame[name], case[name]], ignore_index=True).unique())
+        for j, name in enumerate(names)
+    ]
+    rows = pd.DataFrame(list(product(*options)), columns=list(names)).astype(dict(case.dtypes))
+    return bool(decision.verdicts(rows).positive.all())
+
+
+def compare(kind: str, seed: int) -> list[str]:
+    """What differs from brute force in the refused cases among the first few."""
+    decision, X, references = setting(kind, seed)
+    cases, p, wrong = X.iloc[:5], len(references.schema), []
+    found = fw.Explainer(decision, references, n_jobs=1).sufficient(cases)
+    for k, (got, refused) in enumerate(zip(found, decision.verdicts(cases).positive, strict=True)):
+        case = cases.iloc[[k]]
+        if not refused:
+            wrong += [] if got.kind == "accepted" else [f"{k}: {got.kind}"]
+            continue
+        enough = {s for size in range(p + 1) for s in combinations(range(p), size)
+                  if suffices(decision, references, case, s)}  # fmt: skip
+        held = tuple(references.schema.index(name) for name in got.features)
+        needed = tuple(references.schema.names[j] for j in range(p) if all(j in s for s in enough))
+        if held not in enough:
+            wrong.append(f"{k}: {got.features} does not suffice")
+        elif got.kind != "smallest" or len(held) != min(map(len, enough)):
+            wrong.append(f"{k}: {got.kind} of {len(held)}, not {min(map(len, enough))}")
+        elif got.needed != needed:
+            wrong.append(f"{k}: {got.needed} are in every set, not {needed}")
+    return wrong
+
+
+@pytest.mark.parametrize("kind", ["trees", "linear"])
+def test_the_smallest_sufficient_sets_are_those_of_brute_force(kind: str) -> None:
+    assert {seed: wrong for seed in range(2) if (wrong := compare(kind, seed))} == {}
+
+
+@pytest.mark.parametrize("kind", ["trees", "linear"])
+def test_a_search_that_overlooks_a_feature_is_caught(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Negative control: a broken twin."""
+    solve = SEARCHES[kind].solve
+
+    def twin(self: Any, asked: Any, *rest: Any) -> Any:
+        return solve(self, asked._replace(may=asked.may & (np.arange(asked.may.shape[1]) != 1)), *rest)
+
+    monkeypatch.setattr(SEARCHES[kind], "solve", twin)
+    assert any(compare(kind, seed) for seed in range(3))
+
+
+def test_a_search_that_is_stopped_claims_no_more_than_it_proved(monkeypatch: pytest.MonkeyPatch) -> None:
+    decision, X, references = setting("trees", 0)
+    refused = X[decision.verdicts(X).positive].iloc[:1]
+    monkeypatch.setattr("fewest.engine.sufficient_sets.ROUNDS", 0)
+    (got,) = fw.Explainer(decision, references, n_jobs=1).sufficient(refused)
+    assert got.kind == "irreducible"
+    held = tuple(references.schema.index(name) for name in got.features)
+    assert suffices(decision, references, refused, held)
+    assert not any(suffices(decision, references, refused, tuple(set(held) - {j})) for j in held)
+    assert str(got).endswith("none of them can be left out.")
+
+
+def test_it_needs_all_values_and_no_limits_on_sets() -> None:
+    decision, X, references = setting("linear", 0)
+    with pytest.raises(UsageError, match="over all values"):
+        fw.Explainer(decision, references, constraints=AtMost(2)).sufficient(X)
+    single = fw.references.supplied(decision, X.iloc[:1], on_positive="allow")
+    with pytest.raises(UsageError, match="over all values"):
+        fw.Explainer(decision, single).sufficient(X)
+    held = fw.Explainer(decision, references, constraints=Immutable(*X.columns)).sufficient(X.iloc[:5])
+    assert {one.features for one in held} == {()}
