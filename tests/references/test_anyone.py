@@ -125,6 +125,7 @@ def test_anyone_never_needs_more_features_than_references_with_values_in_its_dom
     for refs in (
         fw.references.single(decision, X, y, centre="median", on_positive="allow"),
         fw.references.clusters(decision, X, y, n_clusters=3, random_state=0),
+        fw.references.accepted(decision, X, y),
     ):
         out = fw.Explainer(decision, refs.with_assignment("sparsest")).explain(X)
         done = np.flatnonzero(out.answers.status == 0)

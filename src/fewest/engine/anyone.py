@@ -41,16 +41,20 @@ class AnyoneGoals:
 
     def prepare(self, frame: pd.DataFrame, deadline: float, alternatives: int) -> TableWork:
         """How parts of this table are answered."""
+        task = self.task(frame, deadline, alternatives)
+        return TableWork(
+            partial(answer, task), max(len(self._domains), task.sight.inside.width),
+            ("none", task.sight.search.strategy), references=task.landed,
+        )  # fmt: skip
+
+    def task(self, frame: pd.DataFrame, deadline: float, alternatives: int) -> AnyoneTask:
+        """What is the same for all parts of this table, with the domains as the model sees them."""
         inside = self._reader.look(frame)
         if self._sight is None or self._sight[0] is not inside:
             self._sight = inside, Sight.build(self._references.schema, inside, self._domains)
         sight = self._sight[1]
         sight.check(frame.iloc[:SAMPLE])
-        task = AnyoneTask(self._chosen, self._references, sight, deadline, alternatives)
-        return TableWork(
-            partial(answer, task), max(len(self._domains), inside.width), ("none", sight.search.strategy),
-            references=task.landed,
-        )  # fmt: skip
+        return AnyoneTask(self._chosen, self._references, sight, deadline, alternatives)
 
 
 def _refuse(chosen: Choices) -> None:
@@ -334,4 +338,5 @@ class _Confirmed:
             answers.towards[row] = np.append(answers.reference[row], numbers).astype(np.int32)
             near = np.arange(found.band.shape[1]) < found.band_count[k]
             tied = (near & (found.band_cost[k] <= self.cost[k] * (1 + 1e-9))).any()
+            tied |= found.spilled[k] <= self.cost[k] * (1 + 1e-9)
             answers.complete[row] = whole[k] and same and turned.all() and found.met[k] <= most and not tied

@@ -41,11 +41,21 @@ def entry(function: Callable[..., Any]) -> Callable[..., Any]:
     """
     compiled: Any = njit(cache=True, nogil=True)(function)
     try:
-        _ = compiled._cache._cache_file._source_stamp
-        compiled._cache._cache_file._source_stamp = _digest()
+        file = compiled._cache._cache_file
+        _ = file._source_stamp
+        file._source_stamp = _digest()
+        _drop_unreadable(file)
     except (AttributeError, OSError):
         compiled = njit(nogil=True)(function)
     return compiled  # type: ignore[no-any-return]
+
+
+def _drop_unreadable(file: Any) -> None:
+    """Begin an index anew that names classes which are gone: those that an earlier version of this package left."""
+    try:
+        file._load_index()
+    except (AttributeError, ImportError):
+        file.flush()
 
 
 def is_cached(compiled: Any) -> bool:

@@ -7,14 +7,12 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from fewest.engine.search._leaf_slots import FeatureCells, LeafSlots, Tests, Words
-from fewest.engine.search._work import NODE_CAP
+from fewest.engine.search._leaf_slots import LeafPaths, LeafSlots, Tests, Words
 from fewest.tables.arrays import Bools, Floats, Ints, Ints32
 
 STACK = 4096  # boxes that wait at most
 DEEPEST = 24  # features of a set at most
 MANY = 1 << 30  # sets, where a search was stopped before it met all
-FREE, CHOSEN, SHUT = 0, 1, 2
 FOUND, NONE, STOPPED = 0, 1, 2
 
 
@@ -41,9 +39,10 @@ class BoxQuestion(NamedTuple):
 class BoxTrees(NamedTuple):
     """The ensemble over the cells."""
 
-    tests: Tests
     leaves: LeafSlots
-    cells: FeatureCells
+    paths: LeafPaths
+    start: Ints  # (p + 1,): First cell of each feature
+    ranged: Bools  # (p,): Whether what leaves ask of the feature are ranges of cells
     by_value: Ints  # Leaves of each tree, the least value first
 
 
@@ -64,61 +63,70 @@ class BoxAnswers(NamedTuple):
     spilled: Floats  # (n,): Least cost at which there was no room for such a point; inf where there was
 
 
-class BoxRoom(NamedTuple):
-    """Room for one case."""
+class Kept(NamedTuple):
+    """The leaves that some change of one case leads to, tree by tree, the least value first."""
 
-    tally: Ints
-    side: Bools  # (tests,)
     clash: Bools  # (slots,)
-    kept: Ints  # (leaves,)
-    kept_tree: Ints  # (trees + 1,)
-    kept_from: Ints  # (leaves + 1,)
+    leaf: Ints  # (leaves,)
+    tree: Ints  # (trees + 1,)
+    start: Ints  # (leaves + 1,): First of the features that have to change for it
     needs: Ints32  # (slots,)
-    state: npt.NDArray[np.int8]  # (p + 1,)
-    low: Ints  # (p,), as the three that follow: cells allowed, and cells that are as the case is
-    high: Ints
-    same_low: Ints
-    same_high: Ints
-    place: Ints  # (p,): First cell that is not below the case
-    least: Floats  # (p,): How far a change is at least
-    bits: Words  # (p, words): Cells allowed
+    far: Floats  # (leaves,): How far they have to
+
+
+class Reached(NamedTuple):
+    """Those of them that one set leads to, of the trees in which there is more than one."""
+
+    tree: Ints  # (trees + 1,)
+    leaf: Ints  # (leaves,)
+    start: Ints  # (leaves + 1,): First of what it asks of the set's features
+    slot: Ints  # (slots,)
+    wanted: Ints  # (trees,): The least leaf that meets a box
+
+
+class Order(NamedTuple):
+    """The order in which sets are tried."""
+
     order: Ints  # (p,)
     alone: Floats  # (p,)
+    sizes: Floats  # (p,): Weights of the features that may change, ascending
     gain: Floats  # (p,)
     in_tree: Floats  # (p,)
     touched: Ints  # (p,)
     position: Ints  # (DEEPEST + 1,)
-    chosen: Ints  # (DEEPEST,)
-    place_of: Ints  # (p + 1,): Place of a chosen feature among the chosen
-    leaf_tree: Ints  # (trees + 1,): The leaves that a set can reach
-    leaf: Ints
-    leaf_slot: Ints
-    slot: Ints
-    box_low: Ints  # (STACK, DEEPEST)
-    box_high: Ints
-    box_bits: Words  # (STACK, DEEPEST, words)
+
+
+class Boxes(NamedTuple):
+    """Cells of the features of one set: the box in hand, the greedy one, and those that wait."""
+
+    chosen: Ints  # (DEEPEST,): The features
+    place: Ints  # (p + 1,): Where a feature is among them
+    low: Ints  # (STACK, DEEPEST)
+    high: Ints
+    bits: Words  # (STACK, DEEPEST, words)
     point: Ints  # (DEEPEST,)
     near: Ints
-    wanted: Ints  # (trees,)
-    sizes: Floats  # (p,): Weights of the features that may change, ascending
 
 
-def make_room(trees: BoxTrees, p: int) -> BoxRoom:
-    """Room for cases of p features."""
+def make_room(trees: BoxTrees, tests: Tests) -> tuple[Kept, Reached, Order, Boxes]:
+    """Room for one case."""
     leaves, slots, count = len(trees.leaves.value), len(trees.leaves.feature), len(trees.leaves.tree) - 1
-    words = trees.tests.bits.shape[2]
+    p, words = len(trees.ranged), tests.bits.shape[2]
 
     def ints(*shape: int) -> Ints:
         return np.zeros(shape, dtype=np.int64)
 
-    return BoxRoom(
-        ints(NODE_CAP + 1), np.zeros(len(trees.tests.column), dtype=bool), np.zeros(slots, dtype=bool), ints(leaves),
-        ints(count + 1), ints(leaves + 1), np.zeros(slots, dtype=np.int32), np.zeros(p + 1, dtype=np.int8), ints(p),
-        ints(p), ints(p), ints(p), ints(p), np.zeros(p), np.zeros((p, words), dtype=np.uint64), ints(p), np.zeros(p),
-        np.zeros(p), np.zeros(p), ints(p), ints(DEEPEST + 1), ints(DEEPEST), ints(p + 1), ints(count + 1), ints(leaves),
-        ints(leaves + 1), ints(slots), ints(STACK, DEEPEST), ints(STACK, DEEPEST),
-        np.zeros((STACK, DEEPEST, words), dtype=np.uint64), ints(DEEPEST), ints(DEEPEST), ints(count), np.zeros(p),
+    kept = Kept(
+        np.zeros(slots, dtype=bool), ints(leaves), ints(count + 1), ints(leaves + 1), np.zeros(slots, dtype=np.int32),
+        np.zeros(leaves),
     )  # fmt: skip
+    reached = Reached(ints(count + 1), ints(leaves), ints(leaves + 1), ints(slots), ints(count))
+    order = Order(ints(p), np.zeros(p), np.zeros(p), np.zeros(p), np.zeros(p), ints(p), ints(DEEPEST + 1))
+    boxes = Boxes(
+        ints(DEEPEST), ints(p + 1), ints(STACK, DEEPEST), ints(STACK, DEEPEST),
+        np.zeros((STACK, DEEPEST, words), dtype=np.uint64), ints(DEEPEST), ints(DEEPEST),
+    )  # fmt: skip
+    return kept, reached, order, boxes
 
 
 def blank_answers(n: int, p: int, listing: int, room: int) -> BoxAnswers:

@@ -10,335 +10,354 @@ from __future__ import annotations
 import numpy as np
 
 from fewest.engine.numba_cache import inner
-from fewest.engine.search._box_work import CHOSEN, STACK
+from fewest.engine.search._box_work import STACK
+from fewest.engine.search._cell_distances import CHOSEN
 from fewest.engine.search._ties import NOISE, SAME
 from fewest.engine.search._work import NODE_CAP, NODES
 
 
 @inner()
-def _distance(trees, asked, i, f, cell):  # type: ignore[no-untyped-def]
-    """How far a cell of a feature is from the case."""
-    own = asked.own[i, f]
-    if not asked.measured[f] or np.isnan(own):
-        return 1.0
-    at = trees.cells.start[f] + cell
-    return max(trees.cells.low[at] - own, own - trees.cells.high[at], 0.0) / asked.scale[f]
+def _nearest(far, ranged, place, first, boxes, box, s):  # type: ignore[no-untyped-def]
+    """The cell of a box that is nearest to the case in one feature; one that is as the case is, where there is such."""
+    if ranged:
+        low, high = boxes.low[box, s], boxes.high[box, s]
+        above = min(max(place, low), high)
+        below = min(max(place - 1, low), high)
+        apart = far[first + above] < np.inf
+        return below if far[first + below] == np.inf or (apart and far[first + below] < far[first + above]) else above
+    best, cell = np.inf, np.int64(-1)
+    for w in range(boxes.bits.shape[2]):
+        bits = boxes.bits[box, s, w]
+        at = np.int64(w * 64)
+        while bits != np.uint64(0):
+            if bits & np.uint64(1) and far[first + at] < best:
+                best, cell = far[first + at], at
+            bits >>= np.uint64(1)
+            at += 1
+    return cell
 
 
 @inner()
-def _nearest(trees, asked, room, i, f, low, high, bits):  # type: ignore[no-untyped-def]
-    """The cell of a box that is nearest to the case in one feature."""
-    if not trees.cells.ranged[f]:
-        for w in range(bits.shape[0]):
-            if bits[w] != np.uint64(0):
-                bit = 0
-                while (bits[w] >> np.uint64(bit)) & np.uint64(1) == np.uint64(0):
-                    bit += 1
-                return np.int64(w * 64 + bit)
-    above = min(max(room.place[f], low), high)
-    below = min(max(room.place[f] - 1, low), high)
-    nearer = _distance(trees, asked, i, f, below) < _distance(trees, asked, i, f, above)
-    return below if nearer else above
+def _gather(leaves, kept, reached, state, least, together, limit):  # type: ignore[no-untyped-def]
+    """The leaves that the chosen set can reach, with what they ask of its features; trees, and the sum of the others.
 
-
-@inner()
-def least_step(trees, asked, room, i, f):  # type: ignore[no-untyped-def]
-    """How far the nearest cell is that is not as the case is; zero where that is not known."""
-    if not asked.measured[f] or np.isnan(asked.own[i, f]):
-        return 1.0
-    if not trees.cells.ranged[f]:
-        return 0.0
-    below, above = room.place[f] - 1, room.place[f]
-    if room.same_low[f] <= room.same_high[f]:
-        below, above = room.same_low[f] - 1, room.same_high[f] + 1
-    best = np.inf
-    if room.low[f] <= below:
-        best = _distance(trees, asked, i, f, min(below, room.high[f]))
-    if above <= room.high[f]:
-        best = min(best, _distance(trees, asked, i, f, max(above, room.low[f])))
-    return 0.0 if best == np.inf else best
-
-
-@inner()
-def _gather(trees, room, size):  # type: ignore[no-untyped-def]
-    """The leaves that the chosen set can reach, with what they ask of its features."""
-    leaves = trees.leaves
-    n, slots = 0, 0
-    for tree in range(room.kept_tree.shape[0] - 1):
-        room.leaf_tree[tree] = n
-        for k in range(room.kept_tree[tree], room.kept_tree[tree + 1]):
-            ok = True
-            for e in range(room.kept_from[k], room.kept_from[k + 1]):
-                if room.state[room.needs[e]] != CHOSEN:
+    Leaves that are too far are left out.
+    """
+    n, slots, trees, constant = 0, 0, 0, 0.0
+    for tree in range(kept.tree.shape[0] - 1):
+        reached.tree[trees] = n
+        met, one, begun = 0, -1, slots
+        for k in range(kept.tree[tree], kept.tree[tree + 1]):
+            ok, held = True, 0.0
+            for e in range(kept.start[k], kept.start[k + 1]):
+                f = kept.needs[e]
+                if state[f] != CHOSEN:
                     ok = False
                     break
-            if ok:
-                leaf = room.kept[k]
-                room.leaf[n], room.leaf_slot[n] = leaf, slots
-                for slot in range(leaves.slot[leaf], leaves.slot[leaf + 1]):
-                    if room.state[leaves.feature[slot]] == CHOSEN:
-                        room.slot[slots] = slot
-                        slots += 1
-                n += 1
-    room.leaf_tree[room.kept_tree.shape[0] - 1] = n
-    room.leaf_slot[n] = slots
+                held += least[f]
+            if not ok:
+                continue
+            met += 1
+            one = kept.leaf[k]
+            if kept.far[k] + together - held >= limit:
+                continue
+            reached.leaf[n], reached.start[n] = one, slots
+            for slot in range(leaves.slot[one], leaves.slot[one + 1]):
+                if state[leaves.feature[slot]] == CHOSEN:
+                    reached.slot[slots] = slot
+                    slots += 1
+            n += 1
+        if met == 1:
+            constant += leaves.value[one]
+            n, slots = reached.tree[trees], begun
+        else:
+            trees += 1
+    reached.tree[trees] = n
+    reached.start[n] = slots
+    return trees, constant
 
 
 @inner()
-def _meets(trees, room, k, box):  # type: ignore[no-untyped-def]
+def _meets(leaves, reached, boxes, k, box):  # type: ignore[no-untyped-def]
     """Whether a leaf meets a box."""
-    leaves = trees.leaves
-    for e in range(room.leaf_slot[k], room.leaf_slot[k + 1]):
-        slot = room.slot[e]
-        s = room.place_of[leaves.feature[slot]]
+    for e in range(reached.start[k], reached.start[k + 1]):
+        slot = reached.slot[e]
+        s = boxes.place[leaves.feature[slot]]
         if leaves.row[slot] < 0:
-            if max(leaves.low[slot], room.box_low[box, s]) > min(leaves.high[slot], room.box_high[box, s]):
+            if max(leaves.low[slot], boxes.low[box, s]) > min(leaves.high[slot], boxes.high[box, s]):
                 return False
         else:
             some = False
-            for w in range(room.bits.shape[1]):
-                some |= (room.box_bits[box, s, w] & leaves.bits[leaves.row[slot], w]) != np.uint64(0)
+            for w in range(boxes.bits.shape[2]):
+                some |= (boxes.bits[box, s, w] & leaves.bits[leaves.row[slot], w]) != np.uint64(0)
             if not some:
                 return False
     return True
 
 
 @inner()
-def _shrink(trees, room, k, box):  # type: ignore[no-untyped-def]
-    """Keep of a box what is inside a leaf."""
-    leaves = trees.leaves
-    for e in range(room.leaf_slot[k], room.leaf_slot[k + 1]):
-        slot = room.slot[e]
-        s = room.place_of[leaves.feature[slot]]
+def _shrink(leaves, reached, boxes, k):  # type: ignore[no-untyped-def]
+    """Keep of the greedy box (1) what is inside a leaf."""
+    for e in range(reached.start[k], reached.start[k + 1]):
+        slot = reached.slot[e]
+        s = boxes.place[leaves.feature[slot]]
         if leaves.row[slot] < 0:
-            room.box_low[box, s] = max(room.box_low[box, s], leaves.low[slot])
-            room.box_high[box, s] = min(room.box_high[box, s], leaves.high[slot])
+            boxes.low[1, s] = max(boxes.low[1, s], leaves.low[slot])
+            boxes.high[1, s] = min(boxes.high[1, s], leaves.high[slot])
         else:
-            for w in range(room.bits.shape[1]):
-                room.box_bits[box, s, w] &= leaves.bits[leaves.row[slot], w]
+            for w in range(boxes.bits.shape[2]):
+                boxes.bits[1, s, w] &= leaves.bits[leaves.row[slot], w]
 
 
 @inner()
-def _copy(room, source, target, size):  # type: ignore[no-untyped-def]
+def _copy(boxes, source, target, size):  # type: ignore[no-untyped-def]
     for s in range(size):
-        room.box_low[target, s], room.box_high[target, s] = room.box_low[source, s], room.box_high[source, s]
-        for w in range(room.bits.shape[1]):
-            room.box_bits[target, s, w] = room.box_bits[source, s, w]
+        boxes.low[target, s], boxes.high[target, s] = boxes.low[source, s], boxes.high[source, s]
+        for w in range(boxes.bits.shape[2]):
+            boxes.bits[target, s, w] = boxes.bits[source, s, w]
 
 
 @inner()
-def _part(room, top, size, s, low, high):  # type: ignore[no-untyped-def]
+def _part(boxes, top, size, s, low, high):  # type: ignore[no-untyped-def]
     """Put the part of the box in hand (0) that has these cells of feature s onto the stack; the new top."""
-    low, high = max(low, room.box_low[0, s]), min(high, room.box_high[0, s])
+    low, high = max(low, boxes.low[0, s]), min(high, boxes.high[0, s])
     if low > high:
         return top
-    _copy(room, 0, top, size)
-    room.box_low[top, s], room.box_high[top, s] = low, high
+    _copy(boxes, 0, top, size)
+    boxes.low[top, s], boxes.high[top, s] = low, high
     return top + 1
 
 
 @inner()
-def _outside(trees, room, top, size, s, low, high, bits):  # type: ignore[no-untyped-def]
+def _outside(ranged, boxes, top, size, s, low, high, bits):  # type: ignore[no-untyped-def]
     """Put what the box in hand has outside of these cells of feature s onto the stack; the new top."""
-    if trees.cells.ranged[room.chosen[s]]:
-        top = _part(room, top, size, s, np.int64(0), low - 1)
-        return _part(room, top, size, s, high + 1, room.box_high[0, s])
+    if ranged:
+        top = _part(boxes, top, size, s, np.int64(0), low - 1)
+        return _part(boxes, top, size, s, high + 1, boxes.high[0, s])
     some = False
-    for w in range(room.bits.shape[1]):
-        some |= (room.box_bits[0, s, w] & ~bits[w]) != np.uint64(0)
+    for w in range(boxes.bits.shape[2]):
+        some |= (boxes.bits[0, s, w] & ~bits[w]) != np.uint64(0)
     if not some:
         return top
-    _copy(room, 0, top, size)
-    for w in range(room.bits.shape[1]):
-        room.box_bits[top, s, w] = room.box_bits[0, s, w] & ~bits[w]
+    _copy(boxes, 0, top, size)
+    for w in range(boxes.bits.shape[2]):
+        boxes.bits[top, s, w] &= ~bits[w]
     return top + 1
 
 
 @inner()
-def _split_at_case(trees, room, top, size):  # type: ignore[no-untyped-def]
+def _split_at_case(ranged, here, boxes, top, size):  # type: ignore[no-untyped-def]
     """Cut the box in hand where the case is: what is as the case is comes off; the new top, -1 where it is not in."""
     for s in range(size):
-        f = room.chosen[s]
-        if not trees.cells.ranged[f]:
+        f = boxes.chosen[s]
+        if not ranged[f]:
             continue
-        low, high, same_low, same_high = room.box_low[0, s], room.box_high[0, s], room.same_low[f], room.same_high[f]
+        low, high, same_low, same_high = boxes.low[0, s], boxes.high[0, s], here.same_low[f], here.same_high[f]
         if same_low <= same_high and max(low, same_low) <= min(high, same_high):
-            top = _part(room, top, size, s, low, same_low - 1)
-            return _part(room, top, size, s, same_high + 1, high)
-        place = room.place[f]
+            top = _part(boxes, top, size, s, low, same_low - 1)
+            return _part(boxes, top, size, s, same_high + 1, high)
+        place = here.place[f]
         if low < place <= high:
-            top = _part(room, top, size, s, low, place - 1)
-            return _part(room, top, size, s, place, high)
+            top = _part(boxes, top, size, s, low, place - 1)
+            return _part(boxes, top, size, s, place, high)
     return -1
 
 
 @inner()
-def _split_by_distance(trees, asked, room, i, top, size):  # type: ignore[no-untyped-def]
+def _split_by_distance(start, ranged, far, boxes, top, size):  # type: ignore[no-untyped-def]
     """Cut the box in hand so that what is nearer than the point is tried first."""
     for s in range(size):
-        f, cell = room.chosen[s], room.point[s]
-        if _distance(trees, asked, i, f, cell) > _distance(trees, asked, i, f, room.near[s]) + NOISE:
-            if cell > room.near[s]:
-                top = _part(room, top, size, s, cell, room.box_high[0, s])
-                return _part(room, top, size, s, np.int64(0), cell - 1)
-            top = _part(room, top, size, s, np.int64(0), cell)
-            return _part(room, top, size, s, cell + 1, room.box_high[0, s])
+        f, cell = boxes.chosen[s], boxes.point[s]
+        away = far[start[f] + cell]
+        if away <= far[start[f] + boxes.near[s]] + NOISE:
+            continue
+        if not ranged[f]:
+            for part in range(2):
+                _copy(boxes, 0, top, size)
+                for c in range(start[f + 1] - start[f]):
+                    if (far[start[f] + c] < away) == (part == 0):
+                        boxes.bits[top, s, c // 64] &= ~(np.uint64(1) << np.uint64(c % 64))
+                top += 1
+            return top
+        if cell > boxes.near[s]:
+            top = _part(boxes, top, size, s, cell, boxes.high[0, s])
+            return _part(boxes, top, size, s, np.int64(0), cell - 1)
+        top = _part(boxes, top, size, s, np.int64(0), cell)
+        return _part(boxes, top, size, s, cell + 1, boxes.high[0, s])
     return top
 
 
 @inner()
-def _split_by_leaf(trees, room, top, size, k):  # type: ignore[no-untyped-def]
+def _split_by_leaf(leaves, reached, boxes, top, size, k):  # type: ignore[no-untyped-def]
     """Cut the box in hand where a leaf ends, the part inside first."""
-    leaves = trees.leaves
-    for e in range(room.leaf_slot[k], room.leaf_slot[k + 1]):
-        slot = room.slot[e]
-        s, row = room.place_of[leaves.feature[slot]], leaves.row[slot]
+    for e in range(reached.start[k], reached.start[k + 1]):
+        slot = reached.slot[e]
+        s, row = boxes.place[leaves.feature[slot]], leaves.row[slot]
         low, high = np.int64(leaves.low[slot]), np.int64(leaves.high[slot])
         before = top
-        top = _outside(trees, room, top, size, s, low, high, leaves.bits[max(row, 0)])
+        top = _outside(row < 0, boxes, top, size, s, low, high, leaves.bits[max(row, 0)])
         if top > before:
             if row < 0:
-                return _part(room, top, size, s, low, high)
-            _copy(room, 0, top, size)
-            for w in range(room.bits.shape[1]):
-                room.box_bits[top, s, w] &= leaves.bits[row, w]
+                return _part(boxes, top, size, s, low, high)
+            _copy(boxes, 0, top, size)
+            for w in range(boxes.bits.shape[2]):
+                boxes.bits[top, s, w] &= leaves.bits[row, w]
             return top + 1
     return top
 
 
 @inner()
-def _take_off(trees, room, top, size):  # type: ignore[no-untyped-def]
+def _take_off(ranged, boxes, top, size):  # type: ignore[no-untyped-def]
     """What the box in hand has outside of the greedy one (1) goes back onto the stack."""
     for s in range(size):
-        low, high = room.box_low[1, s], room.box_high[1, s]
-        top = _outside(trees, room, top, size, s, low, high, room.box_bits[1, s])
-        room.box_low[0, s], room.box_high[0, s] = low, high
-        for w in range(room.bits.shape[1]):
-            room.box_bits[0, s, w] = room.box_bits[1, s, w]
+        low, high = boxes.low[1, s], boxes.high[1, s]
+        top = _outside(ranged[boxes.chosen[s]], boxes, top, size, s, low, high, boxes.bits[1, s])
+        boxes.low[0, s], boxes.high[0, s] = low, high
+        for w in range(boxes.bits.shape[2]):
+            boxes.bits[0, s, w] = boxes.bits[1, s, w]
     return top
 
 
 @inner()
-def _note(room, points, at, size):  # type: ignore[no-untyped-def]
+def _note(boxes, points, at, size):  # type: ignore[no-untyped-def]
     for f in range(points.shape[1]):
         points[at, f] = -1
     for s in range(size):
-        points[at, room.chosen[s]] = room.point[s]
+        points[at, boxes.chosen[s]] = boxes.point[s]
 
 
 @inner()
-def _step(trees, asked, room, i, f, cell):  # type: ignore[no-untyped-def]
-    """How far a change to this cell is at least: to stay as the case is counts as the least change there is."""
-    return max(_distance(trees, asked, i, f, cell), room.least[f])
+def _step(far, least):  # type: ignore[no-untyped-def]
+    """How far a change to a cell is at least: to stay as the case is counts as the least change there is."""
+    return far if far < np.inf else least
 
 
 @inner()
-def _approach(trees, asked, room, i, size):  # type: ignore[no-untyped-def]
+def _approach(start, ranged, here, boxes, size):  # type: ignore[no-untyped-def]
     """The cells of the box in hand that are nearest to the case; how far they are together."""
     near = 0.0
     for s in range(size):
-        f = room.chosen[s]
-        room.near[s] = _nearest(trees, asked, room, i, f, room.box_low[0, s], room.box_high[0, s], room.box_bits[0, s])
-        near += _step(trees, asked, room, i, f, room.near[s])
+        f = boxes.chosen[s]
+        boxes.near[s] = _nearest(here.far, ranged[f], here.place[f], start[f], boxes, 0, s)
+        near += _step(here.far[start[f] + boxes.near[s]], here.least[f])
     return near
 
 
 @inner()
-def _narrow(trees, asked, room, i, size, near, limit):  # type: ignore[no-untyped-def]
+def _narrow(start, ranged, here, boxes, size, near, limit):  # type: ignore[no-untyped-def]
     """Take cells that are too far, however near the others are, off the ends of the box in hand; False if none stay."""
     if limit == np.inf:
         return True
     for s in range(size):
-        f = room.chosen[s]
-        if not trees.cells.ranged[f] or not asked.measured[f] or np.isnan(asked.own[i, f]):
+        f = boxes.chosen[s]
+        if not ranged[f]:
             continue
-        room_for = limit - NOISE - (near - _step(trees, asked, room, i, f, room.near[s]))
-        low, high = room.box_low[0, s], room.box_high[0, s]
-        while low <= high and _distance(trees, asked, i, f, low) >= room_for:
+        room_for = limit - NOISE - (near - _step(here.far[start[f] + boxes.near[s]], here.least[f]))
+        low, high = boxes.low[0, s], boxes.high[0, s]
+        while low <= high and here.far[start[f] + low] >= room_for:
             low += 1
-        while high >= low and _distance(trees, asked, i, f, high) >= room_for:
+        while high >= low and here.far[start[f] + high] >= room_for:
             high -= 1
         if low > high:
             return False
-        room.box_low[0, s], room.box_high[0, s] = low, high
+        boxes.low[0, s], boxes.high[0, s] = low, high
     return True
 
 
 @inner()
-def decide(trees, asked, room, out, i, size, cost):  # type: ignore[no-untyped-def]
+def _least_sum(leaves, reached, boxes, trees):  # type: ignore[no-untyped-def]
+    """The sum of the least leaves that meet the box in hand; inf where a tree has none that is near enough."""
+    total = 0.0
+    for tree in range(trees):
+        met = False
+        for k in range(reached.tree[tree], reached.tree[tree + 1]):
+            if _meets(leaves, reached, boxes, k, 0):
+                total += leaves.value[reached.leaf[k]]
+                reached.wanted[tree] = k
+                met = True
+                break
+        if not met:
+            return np.inf
+    return total
+
+
+@inner()
+def _greedy(leaves, reached, boxes, trees):  # type: ignore[no-untyped-def]
+    """Shrink the greedy box to one leaf of each tree; their sum, and the wanted leaf that was missed most (or -1)."""
+    total, loss, worst = 0.0, 0.0, np.int64(-1)
+    for tree in range(trees):
+        wanted, met = reached.wanted[tree], False
+        for k in range(wanted, reached.tree[tree + 1]):
+            if _meets(leaves, reached, boxes, k, 1):
+                _shrink(leaves, reached, boxes, k)
+                total += leaves.value[reached.leaf[k]]
+                lost = leaves.value[reached.leaf[k]] - leaves.value[reached.leaf[wanted]]
+                if lost > loss or (k != wanted and worst < 0):
+                    loss, worst = lost, wanted
+                met = True
+                break
+        if not met:
+            return np.inf, wanted
+    return total, worst
+
+
+@inner()
+def decide(trees, asked, here, kept, reached, boxes, out, tally, i, size, cost):  # type: ignore[no-untyped-def]
     """Find the nearest values with which the chosen set turns the case; False where the budget ran out."""
+    leaves, start, ranged = trees.leaves, trees.start, trees.ranged
+    together, limit, turned = 0.0, np.inf, False
     for s in range(size):
-        room.place_of[room.chosen[s]] = s
-    value, wall, words = trees.leaves.value, asked.cut + asked.tolerance, room.bits.shape[1]
-    if cost < out.cost[i] * (1 - SAME):
-        limit = np.inf
-    else:
-        limit = out.far[i] if asked.listing == 0 else np.inf
-    turned, together = False, 0.0
-    for s in range(size):
-        together += room.least[room.chosen[s]]
+        f = boxes.chosen[s]
+        boxes.place[f] = s
+        together += here.least[f]
+        boxes.low[2, s], boxes.high[2, s] = here.low[f], here.high[f]
+        for w in range(boxes.bits.shape[2]):
+            boxes.bits[2, s, w] = here.bits[f, w]
+    if cost >= out.cost[i] * (1 - SAME) and asked.listing == 0:
+        limit = out.far[i]
     if together >= limit - NOISE:
         return True
-    _gather(trees, room, size)
-    for s in range(size):
-        f = room.chosen[s]
-        room.box_low[2, s], room.box_high[2, s] = room.low[f], room.high[f]
-        for w in range(words):
-            room.box_bits[2, s, w] = room.bits[f, w]
+    count, constant = _gather(leaves, kept, reached, here.state, here.least, together, limit - NOISE)
+    sure, wall = (
+        asked.cut - asked.tolerance - asked.base - constant,
+        asked.cut + asked.tolerance - asked.base - constant,
+    )
     top = 3  # box 0 is the one in hand, box 1 the greedy one
     while top > 2:
-        if room.tally[NODES] >= room.tally[NODE_CAP] or top + 2 * size + 2 >= STACK:
+        if tally[NODES] >= tally[NODE_CAP] or top + 2 * size + 2 >= STACK:
             return False
-        room.tally[NODES] += 1
+        tally[NODES] += 1
         top -= 1
-        _copy(room, top, 0, size)
-        near = _approach(trees, asked, room, i, size)
-        if near >= limit - NOISE or not _narrow(trees, asked, room, i, size, near, limit):
+        _copy(boxes, top, 0, size)
+        near = _approach(start, ranged, here, boxes, size)
+        if near >= limit - NOISE or not _narrow(start, ranged, here, boxes, size, near, limit):
             continue
-        least = asked.base
-        for tree in range(room.leaf_tree.shape[0] - 1):
-            for k in range(room.leaf_tree[tree], room.leaf_tree[tree + 1]):
-                if _meets(trees, room, k, 0):
-                    least += value[room.leaf[k]]
-                    room.wanted[tree] = k
-                    break
-        if least >= wall:
+        if _least_sum(leaves, reached, boxes, count) >= wall:
             continue
-        cut = _split_at_case(trees, room, top, size)
+        cut = _split_at_case(ranged, here, boxes, top, size)
         if cut >= 0:
             top = cut
             continue
-        _copy(room, 0, 1, size)
-        score, loss, worst = asked.base, 0.0, -1
-        for tree in range(room.leaf_tree.shape[0] - 1):
-            for k in range(room.wanted[tree], room.leaf_tree[tree + 1]):
-                if _meets(trees, room, k, 1):
-                    _shrink(trees, room, k, 1)
-                    score += value[room.leaf[k]]
-                    lost = value[room.leaf[k]] - value[room.leaf[room.wanted[tree]]]
-                    if lost > loss or (k != room.wanted[tree] and worst < 0):
-                        loss, worst = lost, room.wanted[tree]
-                    break
+        _copy(boxes, 0, 1, size)
+        score, worst = _greedy(leaves, reached, boxes, count)
         if score >= wall:
             if worst >= 0:
-                top = _split_by_leaf(trees, room, top, size, worst)
+                top = _split_by_leaf(leaves, reached, boxes, top, size, worst)
             continue
         far = 0.0
         for s in range(size):
-            f = room.chosen[s]
-            room.point[s] = _nearest(
-                trees, asked, room, i, f, room.box_low[1, s], room.box_high[1, s], room.box_bits[1, s]
-            )
-            far += _distance(trees, asked, i, f, room.point[s])
-        if score >= asked.cut - asked.tolerance:
+            f = boxes.chosen[s]
+            boxes.point[s] = _nearest(here.far, ranged[f], here.place[f], start[f], boxes, 1, s)
+            far += here.far[start[f] + boxes.point[s]]
+        if score >= sure:
             n = out.band_count[i]
             if n < out.band.shape[1]:
-                _note(room, out.band[i], n, size)
+                _note(boxes, out.band[i], n, size)
                 out.band_cost[i, n], out.band_far[i, n] = cost, far
                 out.band_count[i] += 1
             else:
                 out.spilled[i] = min(out.spilled[i], cost)
-            top = _take_off(trees, room, top, size)
+            top = _take_off(ranged, boxes, top, size)
             continue
         if cost < out.cost[i] * (1 - SAME):
             out.cost[i], out.far[i], out.met[i] = cost, np.inf, 0
@@ -348,10 +367,10 @@ def decide(trees, asked, room, out, i, size, cost):  # type: ignore[no-untyped-d
                 turned = True
                 out.met[i] += 1
             if out.met[i] <= asked.listing:
-                _note(room, out.points[i], out.met[i], size)
+                _note(boxes, out.points[i], out.met[i], size)
             if far < out.far[i] - NOISE:
                 out.far[i] = far
-                _note(room, out.points[i], np.int64(0), size)
+                _note(boxes, out.points[i], np.int64(0), size)
         if far > near + NOISE:
-            top = _split_by_distance(trees, asked, room, i, top, size)
+            top = _split_by_distance(start, ranged, here.far, boxes, top, size)
     return True

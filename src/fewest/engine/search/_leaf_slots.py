@@ -53,10 +53,33 @@ class LeafSlots(NamedTuple):
     high: Ints32
     row: Ints32  # Row of ``bits``; -1 for a range
     bits: Words  # (rows, words)
+
+
+class LeafPaths(NamedTuple):
+    """The questions on the way to each leaf."""
+
     asked: Ints  # (leaves + 1,): First question on the path of each leaf
     test: Ints32  # (questions,), as the two that follow
     left: Bools  # Whether the path goes left there
     of: Ints  # Slot that the question belongs to
+
+
+class Runs(NamedTuple):
+    """The cells of all slots as runs: one for a range, several for a set."""
+
+    start: Ints  # (slots + 1,): First run of each slot
+    low: Ints32  # (runs,)
+    high: Ints32
+
+
+class WalkedTrees(NamedTuple):
+    """The trees, to be walked from the root."""
+
+    root: Ints32  # (trees,)
+    test: Ints32  # (nodes,): -1 for leaves
+    left: Ints32
+    right: Ints32
+    leaf: Ints32  # Number of the leaf
 
 
 class FeatureCells(NamedTuple):
@@ -72,7 +95,7 @@ class FeatureCells(NamedTuple):
 
 def lay_out(
     ensemble: Ensemble, feature_of: Ints32, values: Sequence[FeatureValues]
-) -> tuple[Tests, LeafSlots, FeatureCells]:
+) -> tuple[Tests, LeafSlots, LeafPaths, Runs, WalkedTrees, FeatureCells]:
     """Cells of the features, and the leaves over them; columns of no feature belong to one that never moves."""
     p = len(values)
     inner = np.flatnonzero(ensemble.column >= 0)
@@ -100,7 +123,25 @@ def lay_out(
                 tests.low[k, side], tests.high[k, side] = inside[0], inside[-1]
             elif len(inside):
                 np.bitwise_or.at(tests.bits[k, side], inside // BITS, np.uint64(1) << (inside % BITS).astype(np.uint64))
-    return tests, _leaves(ensemble, test_of, tests, np.append(cells.ranged, True), cells.start), cells
+    leaves, paths, leaf_of = _leaves(ensemble, test_of, tests, np.append(cells.ranged, True), cells.start)
+    walk = WalkedTrees(ensemble.root, test_of, ensemble.left, ensemble.right, leaf_of)
+    return tests, leaves, paths, _runs(leaves, cells), walk, cells
+
+
+def _runs(leaves: LeafSlots, cells: FeatureCells) -> Runs:
+    sets = leaves.row >= 0
+    count = np.append(np.diff(cells.start), 0)[leaves.feature[sets]]
+    inside = np.unpackbits(leaves.bits[leaves.row[sets]].astype("<u8").view(np.uint8), axis=1, bitorder="little")
+    inside &= np.arange(inside.shape[1]) < count[:, None]
+    steps = np.diff(inside.astype(np.int8), axis=1, prepend=0, append=0)
+    of, low = np.nonzero(steps > 0)
+    slot = np.concatenate([np.flatnonzero(~sets), np.flatnonzero(sets)[of]])
+    order = np.argsort(slot, kind="stable")
+    return Runs(
+        np.searchsorted(slot[order], np.arange(len(sets) + 1)).astype(np.int64),
+        np.concatenate([leaves.low[~sets], low])[order].astype(np.int32),
+        np.concatenate([leaves.high[~sets], np.nonzero(steps < 0)[1] - 1])[order].astype(np.int32),
+    )
 
 
 def _cells(ensemble: Ensemble, tests: Tests, values: Sequence[FeatureValues]) -> tuple[FeatureCells, list[Bools]]:
@@ -158,7 +199,9 @@ def _goes_left(cells: Floats, ensemble: Ensemble, tests: Tests, k: int) -> Bools
     return np.asarray(np.where(missing, tests.missing_left[k], left), dtype=bool)
 
 
-def _leaves(ensemble: Ensemble, test_of: Ints32, tests: Tests, ranged: Bools, start: Ints) -> LeafSlots:
+def _leaves(
+    ensemble: Ensemble, test_of: Ints32, tests: Tests, ranged: Bools, start: Ints
+) -> tuple[LeafSlots, LeafPaths, Ints32]:
     nodes, trees = len(ensemble.column), len(ensemble.root)
     sizes = np.zeros(2, dtype=np.int64)
     shape = (ensemble.column, ensemble.left, ensemble.right, ensemble.root)
@@ -170,17 +213,21 @@ def _leaves(ensemble: Ensemble, test_of: Ints32, tests: Tests, ranged: Bools, st
         np.empty(questions, dtype=np.int32), np.empty(questions, dtype=np.int32),
         np.empty(questions, dtype=np.int32), np.empty(questions, dtype=np.int32),
         np.empty((questions if not ranged.all() else 1, tests.bits.shape[2]), dtype=np.uint64),
+    )  # fmt: skip
+    paths = LeafPaths(
         np.zeros(leaves + 1, dtype=np.int64), np.empty(questions, dtype=np.int32), np.empty(questions, dtype=bool),
         np.empty(questions, dtype=np.int64),
     )  # fmt: skip
     counts = np.append(np.diff(start), 0)
     path = np.empty((nodes + 1, 2), dtype=np.int64)
-    _fill(*shape, ensemble.value, test_of, tests, ranged, counts, waiting, path, out)
+    leaf_of = np.full(nodes, -1, dtype=np.int32)
+    _fill(*shape, ensemble.value, test_of, tests, ranged, counts, waiting, path, out, paths, leaf_of)
     used, rows = int(out.slot[-1]), int(out.row[: int(out.slot[-1])].max(initial=-1)) + 1
-    return out._replace(
+    out = out._replace(
         feature=out.feature[:used].copy(), low=out.low[:used].copy(), high=out.high[:used].copy(),
         row=out.row[:used].copy(), bits=out.bits[: max(1, rows)].copy(),
     )  # fmt: skip
+    return out, paths, leaf_of
 
 
 @entry
@@ -202,7 +249,7 @@ def _measure(column, left, right, root, waiting, sizes):  # type: ignore[no-unty
 
 
 @entry
-def _fill(column, left, right, root, value, test_of, tests, ranged, counts, waiting, path, out):  # type: ignore[no-untyped-def]
+def _fill(column, left, right, root, value, test_of, tests, ranged, counts, waiting, path, out, paths, leaf_of):  # type: ignore[no-untyped-def]
     """Write the leaves from left to right: the questions on their paths, joined feature by feature into slots."""
     leaf, slots, asked, rows = 0, 0, 0, 0
     words = tests.bits.shape[2]
@@ -241,9 +288,9 @@ def _fill(column, left, right, root, value, test_of, tests, ranged, counts, wait
                 else:
                     for w in range(words):
                         out.bits[out.row[at], w] &= tests.bits[test, side, w]
-                out.test[asked], out.left[asked], out.of[asked] = test, side == 1, at
+                paths.test[asked], paths.left[asked], paths.of[asked] = test, side == 1, at
                 asked += 1
-            out.value[leaf] = value[node]
+            out.value[leaf], leaf_of[node] = value[node], leaf
             leaf += 1
-            out.slot[leaf], out.asked[leaf] = slots, asked
+            out.slot[leaf], paths.asked[leaf] = slots, asked
         out.tree[tree + 1] = leaf

@@ -105,7 +105,10 @@ def time_for(tally: Ints, node_cap: int, deadline: float) -> Iterator[None]:
     if not np.isfinite(deadline):
         yield
         return
-    clock = Timer(max(0.0, deadline - time.monotonic()), tally.__setitem__, (NODE_CAP, 0))
+    left = deadline - time.monotonic()
+    if left <= 0:
+        tally[NODE_CAP] = 0
+    clock = Timer(max(0.0, left), tally.__setitem__, (NODE_CAP, 0))
     clock.start()
     try:
         yield

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from fewest.engine.search import _box_sets, _stairs
+from fewest.engine.search import _box_sets, _near_sets, _stairs
 from fewest.engine.search._box_work import (
     DEEPEST,
     BoxAnswers,
@@ -16,12 +16,17 @@ from fewest.engine.search._box_work import (
     blank_answers,
     make_room,
 )
+from fewest.engine.search._cell_distances import make_standing
 from fewest.engine.search._leaf_slots import FeatureValues, lay_out
+from fewest.engine.search._pair_grids import make_pair_room
+from fewest.engine.search._profiles import NearTrees, make_near_room
 from fewest.engine.search._run import share_out, time_for
+from fewest.engine.search._work import NODE_CAP
 from fewest.engine.search.problem import Budget
 from fewest.engine.structure.base import Additive, Ensemble
 from fewest.tables.arrays import Floats, Ints, Ints32
 
+PAIRED = 512  # features that may change up to which pairs are tried one by one
 BAND = 24  # points near the threshold that the model is asked about, per case
 
 __all__ = ["BoxAnswers", "BoxQuestion", "FeatureValues", "TreeDomains", "ValueSums"]
@@ -33,20 +38,30 @@ class TreeDomains:
     strategy = "any value, branch and bound"
 
     def __init__(self, ensemble: Ensemble, feature_of: Ints32, values: Sequence[FeatureValues]) -> None:
-        tests, leaves, self.cells = lay_out(ensemble, feature_of, values)
+        self._tests, leaves, paths, runs, walk, self.cells = lay_out(ensemble, feature_of, values)
         tree_of = np.repeat(np.arange(len(leaves.tree) - 1), np.diff(leaves.tree))
-        self._trees = BoxTrees(tests, leaves, self.cells, np.lexsort((leaves.value, tree_of)))
+        by_value = np.lexsort((leaves.value, tree_of))
+        self._trees = BoxTrees(leaves, paths, self.cells.start, self.cells.ranged, by_value)
+        sizes = np.abs(leaves.value).sum() + abs(ensemble.base)
+        self._near = NearTrees(
+            walk, self._tests.feature, leaves, runs, self.cells.start, float(64 * np.finfo(float).eps * sizes)
+        )
         self.base, self.left_levels = ensemble.base, ensemble.left_levels
 
     def solve(self, asked: BoxQuestion, budget: Budget, n_jobs: int) -> BoxAnswers:
         """The cheapest set of each case, and the nearest values with which it turns."""
         n, p = asked.may.shape
-        out = blank_answers(n, p, asked.listing, BAND)
+        out, todo = blank_answers(n, p, asked.listing, BAND), np.zeros(n, dtype=np.int64)
 
         def work_on(first: int, last: int) -> None:
-            room = make_room(self._trees, p)
-            with time_for(room.tally, budget.nodes, budget.deadline):
-                _box_sets.search(self._trees, asked, room, out, first, last)
+            here, tally = make_standing(self._tests, self.cells, p), np.zeros(NODE_CAP + 1, dtype=np.int64)
+            near, pair = make_near_room(self._near, p), make_pair_room(self._near, min(p, PAIRED))
+            case = (self._tests, self.cells, asked, here)
+            with time_for(tally, budget.nodes, budget.deadline):
+                _near_sets.search(self._near, *case, near, pair, out, tally, todo, first, last)
+                if todo[first:last].any():
+                    room = make_room(self._trees, self._tests)
+                    _box_sets.search(self._trees, *case, *room, out, tally, todo, first, last)
 
         share_out(work_on, n, min(n_jobs, n // 16))
         return _least(asked, out)

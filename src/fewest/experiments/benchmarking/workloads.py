@@ -24,6 +24,7 @@ from fewest.experiments.benchmarking import subjects
 from fewest.experiments.benchmarking.large_tables import files_boosted, files_linear, linear_million, model_files
 from fewest.experiments.benchmarking.measure import Row, at_least, at_most, cpu, fresh, skipped, timed
 from fewest.experiments.benchmarking.trees import growth, tree_million
+from fewest.experiments.benchmarking.whole_domains import accepted_cases, any_value
 from fewest.experiments.paper.data import data_folder
 from fewest.tables.schema import Schema
 
@@ -363,5 +364,7 @@ WORKLOADS: dict[str, Callable[[], Iterator[Row]]] = {
     "files-boosted": files_boosted,
     "training": training,
     "model-files": model_files,
+    "any-value": any_value,
+    "accepted": accepted_cases,
 }
 QUICK = ("linear", "opaque", "first")

@@ -1,0 +1,133 @@
+"""Random models over small domains, and what `references.anyone` says of them against brute force."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from all_values import best_of_all
+
+import fewest as fw
+from fewest.constraints import AtMost, Constraints, Forbidden, Immutable, OneOf, Only, Range
+from fewest.results.explanation import Status
+from fewest.tables.closeness import feature_distances
+
+Setting = tuple[fw.Decision, pd.DataFrame, np.ndarray]
+
+
+def table(random: np.random.Generator, n: int, p: int) -> pd.DataFrame:
+    """Mixed features with few values, so that all of their combinations can be tried."""
+    columns: dict[str, Any] = {}
+    for j in range(p):
+        kind = random.integers(4)
+        if kind == 0:
+            columns[f"number{j}"] = np.round(random.normal(size=n) * 2) / 2
+        elif kind == 1:
+            columns[f"count{j}"] = random.integers(0, 6, n)
+        elif kind == 2:
+            columns[f"level{j}"] = pd.Series(random.choice(["a", "b", "c"], n), dtype="str")
+        else:
+            columns[f"flag{j}"] = random.random(n) < 0.5
+    return pd.DataFrame(columns)
+
+
+def setting(random: np.random.Generator, estimator: Any, scale: bool) -> Setting:
+    from random_models import encoder, labels
+    from sklearn.pipeline import make_pipeline
+
+    X = table(random, 80, int(random.integers(2, 6)))
+    y = labels(random, X)
+    return fw.Decision(make_pipeline(encoder(X, scale), estimator).fit(X, y), positive=int(random.integers(2))), X, y
+
+
+def trees(random: np.random.Generator) -> Setting:
+    from sklearn.ensemble import AdaBoostClassifier, GradientBoostingClassifier, RandomForestClassifier
+    from sklearn.tree import DecisionTreeClassifier
+
+    seed = int(random.integers(1 << 30))
+    kinds = [
+        GradientBoostingClassifier(n_estimators=8, max_depth=3, random_state=seed),
+        GradientBoostingClassifier(n_estimators=20, max_depth=2, learning_rate=0.3, random_state=seed),
+        RandomForestClassifier(4, random_state=seed),
+        RandomForestClassifier(7, max_depth=3, random_state=seed),
+        AdaBoostClassifier(n_estimators=5, random_state=seed),
+        DecisionTreeClassifier(max_depth=4, random_state=seed),
+    ]
+    return setting(random, kinds[random.integers(len(kinds))], bool(random.integers(2)))
+
+
+def linear(random: np.random.Generator) -> Setting:
+    from sklearn.linear_model import LogisticRegression
+
+    return setting(random, LogisticRegression(C=10.0 ** random.integers(-2, 2)), True)
+
+
+def histogram(random: np.random.Generator) -> Setting:
+    from sklearn.ensemble import HistGradientBoostingClassifier
+
+    return setting(random, HistGradientBoostingClassifier(max_iter=6, min_samples_leaf=5), False)
+
+
+def boosters(random: np.random.Generator) -> Setting:
+    """XGBoost and LightGBM."""
+    from lightgbm import LGBMClassifier
+    from xgboost import XGBClassifier
+
+    seed, rounds = int(random.integers(1 << 30)), int(random.integers(2, 15))
+    kinds = [
+        XGBClassifier(n_estimators=rounds, max_depth=3, n_jobs=1, random_state=seed),
+        XGBClassifier(n_estimators=rounds, max_depth=5, subsample=0.7, n_jobs=1, random_state=seed),
+        LGBMClassifier(n_estimators=rounds, num_leaves=7, min_child_samples=5, n_jobs=1, verbose=-1, random_state=seed),
+    ]
+    return setting(random, kinds[random.integers(len(kinds))], bool(random.integers(2)))
+
+
+def some_constraints(random: np.random.Generator, X: pd.DataFrame) -> Constraints:
+    items: list[Any] = []
+    for name in X:
+        kind = random.integers(6)
+        if kind == 0:
+            items.append(Immutable(name))
+        elif kind == 1 and not name.startswith("level"):
+            items.append(Only(name, "up" if random.integers(2) else "down"))
+        elif kind == 2 and name.startswith(("number", "count")):
+            items.append(Range(name, low=float(X[name].median())))
+        elif kind == 2 and name.startswith("level"):
+            items.append(OneOf(name, ["a", "b"]))
+    if random.integers(3) == 0:
+        items.append(Forbidden(X.columns[0], X.columns[-1]))
+    if random.integers(3) == 0:
+        items.append(AtMost(2))
+    return Constraints(*items)
+
+
+def compare(make: Callable[[np.random.Generator], Setting], seed: int, plain: bool = False) -> list[str]:
+    """What differs from brute force in four cases of a random model."""
+    random = np.random.default_rng(seed)
+    decision, X, y = make(random)
+    references = fw.references.anyone(decision, X, y, within=(0.1, 0.9))
+    constraints = Constraints() if plain or random.integers(2) else some_constraints(random, X)
+    weights = {} if plain or random.integers(2) else {name: float(random.choice([0.5, 1, 2, 3.7])) for name in X}
+    cases = X.sample(4, random_state=int(random.integers(1 << 30)))
+    explainer = fw.Explainer(decision, references, constraints=constraints, weights=weights, n_jobs=1)
+    out = explainer.explain(cases)
+    refused, after = decision.verdicts(cases).positive, decision.verdicts(out.turned()).positive
+    step = feature_distances(references.schema, cases, out.turned(), np.arange(4))
+    wrong = []
+    for k in range(4):
+        got, status = out[k], out[k].status
+        if not refused[k]:
+            wrong += [] if status == Status.ALREADY_NEGATIVE else [f"{k}: {status}"]
+            continue
+        best = best_of_all(decision, references, cases.iloc[[k]], constraints, weights)
+        if best is None:
+            wrong += [] if status == Status.UNREACHABLE else [f"{k}: {status}, nothing turns it"]
+        elif status != Status.EXPLAINED or abs((got.cost or 0) - best[0]) > 1e-9:
+            wrong.append(f"{k}: {status} at {got.cost}, not {best[0]}")
+        elif after[k] or (step[k] > 0).sum() != got.sev:
+            wrong.append(f"{k}: the model does not confirm it")
+        elif abs(step[k].sum() - best[1]) > 1e-9 and not (make is linear and (got.sev or 0) > 2):
+            wrong.append(f"{k}: {step[k].sum()} away, not {best[1]}")
+    return wrong
