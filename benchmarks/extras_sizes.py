@@ -16,6 +16,8 @@ SHOWN = (
     "runs",
     "plots",
     "letters",
+    "excel",
+    "mlflow",
     "explore",
     "models",
     "serve",

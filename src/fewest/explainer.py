@@ -84,7 +84,18 @@ class Explainer:
     >>> out = fw.Explainer(decision, fw.references.single(decision, X, y)).explain(X)
     >>> out[2].sev, str(out[2].changes[0])
     (1, 'debt had been 2 instead of 8')
+    >>> fw.Explainer(decision, fw.references.single(decision, X, y))
+    <explainer of LogisticRegression: why 1, not 0; 1 reference, 2 features, 0 constraints>
     """
+
+    def __repr__(self) -> str:
+        decision, count = self.decision, len(self.references)
+        rules = len(tuple(self.constraints))
+        return (
+            f"<explainer of {type(decision.model).__name__}: why {decision.positive_name}, not "
+            f"{decision.negative_name}; {count} reference{'s' if count != 1 else ''}, {len(self.references.schema)} "
+            f"features, {rules} constraint{'s' if rules != 1 else ''}>"
+        )
 
     def __init__(
         self,

@@ -24,7 +24,7 @@ from fewest.engine.structure import Opaque
 from fewest.engine.structure.base import Additive, Network
 from fewest.errors import DoubtError
 from fewest.tables.arrays import Bools, Floats, Ints, Ints32
-from fewest.tables.closeness import Distances
+from fewest.tables.closeness import Distances, GoalRows
 from fewest.tables.frames import mix
 from fewest.tables.schema import Schema
 
@@ -84,6 +84,7 @@ class Task:
     units: MoveGroups
     inside: ModelReading
     goals: Floats
+    goal_rows: GoalRows
     own_tolerance: float
     deadline: float
     alternatives: int

@@ -268,3 +268,14 @@ _SPECIAL: dict[str, Callable[[Any, Sources], Sources]] = {
         frozenset().union(*(inputs[i] for i in np.flatnonzero(powers))) for powers in products.powers_
     ],
 }
+
+
+def single_columns(steps: Any, n_columns: int) -> Ints32 | str:
+    """For transformers inside another model: the input column each of their outputs comes from; a reason if several."""
+    try:
+        outputs = _outputs(steps, [frozenset({column}) for column in range(n_columns)], None)
+    except NotUnderstoodError as why:
+        return str(why)
+    if any(len(columns) != 1 for columns in outputs):
+        return "a column of it comes from several columns, or from none"
+    return np.array([next(iter(columns)) for columns in outputs], dtype=np.int32)

@@ -135,11 +135,11 @@ class Explanations:
     def about(self) -> About:
         """Names of the outcomes, and what else sentences need."""
         decision = self.references.decision
-        percent = decision.kind in ("proba", "torch") and len(decision.classes) <= 2
         dense = not np.isnan(self.answers.log_density).all()
         return About(
-            positive=decision.positive_name, outcome=decision.negative_name, threshold=decision.cut, percent=percent,
-            plus=self.plus, weighted=self.weighted, has_density=dense,
+            positive=decision.positive_name, outcome=decision.negative_name, threshold=decision.cut,
+            percent=decision.shows_percent, number=decision.number, plus=self.plus, weighted=self.weighted,
+            has_density=dense,
         )  # fmt: skip
 
     def answered(self, first: int = 0, hashes: Any = None, labels: Sequence[str] | None = None) -> record.Answered:

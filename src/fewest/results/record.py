@@ -353,6 +353,7 @@ def to_explanation(
         outcome=about.outcome,
         positive=about.positive,
         shows_percent=about.percent,
+        number=about.number,
         threshold=about.threshold,
         plus=about.plus,
         weighted=about.weighted,

@@ -216,7 +216,8 @@ def _about(explainer: Explainer, data: Sequence[Path], title: str | None, model_
         "model": model_name or type(steps[-1][1]).__name__,
         "positive": decision.positive_name,
         "outcome": decision.negative_name,
-        "percent": decision.kind in ("proba", "torch") and len(decision.classes) <= 2,
+        "percent": decision.shows_percent,
+        **({"number": decision.number} if decision.number else {}),
         "plus": explainer.direction == "plus",
         "weighted": bool(explainer.weights),
     }
@@ -265,6 +266,7 @@ def _settings(explainer: Explainer, head: pd.DataFrame) -> dict[str, Any]:
         **({"names": {str(label): name for label, name in decision.names.items()}} if decision.names else {}),
         "threshold": decision.cut,
         "score": decision.kind,
+        **({} if decision.above else {"above": False}),
         "direction": explainer.direction,
         "constraints": explainer.constraints.to_plain(),
         "weights": {name: float(weight) for name, weight in sorted(explainer.weights.items())},

@@ -107,3 +107,16 @@ def warn_of_chances(model: Any, X: Any) -> None:
             FewestWarning,
             stacklevel=4,
         )
+
+
+def first_bad_cell(frame: pd.DataFrame) -> tuple[int, str, str] | None:
+    """Row, column and value of the first missing or infinite cell."""
+    for column in frame.columns:
+        cells = frame[column]
+        if cells.isna().any():
+            return int(np.flatnonzero(cells.isna().to_numpy())[0]), str(column), "missing"
+        if pd.api.types.is_float_dtype(cells.dtype):
+            infinite = np.isinf(cells.to_numpy(dtype=float, na_value=np.nan))
+            if infinite.any():
+                return int(np.flatnonzero(infinite)[0]), str(column), "infinite"
+    return None

@@ -33,6 +33,7 @@ from fewest.results.explanation import STATUSES, Status
 from fewest.results.explanations import Explanations
 from fewest.runs import Run, explain_files
 from fewest.runs.runner import PART_ROWS
+from fewest.tables.model_kinds import NUMBERS
 from fewest.tables.schema import Schema
 
 if TYPE_CHECKING:
@@ -218,12 +219,13 @@ def saved_explainer(request: ExplainRequest) -> Explainer:
     others = {
         "--target": request.target is not None,
         "--positive": wanted is not None and wanted != decision.positive,
-        "--threshold": request.threshold is not None and request.threshold != decision.cut,
+        "--threshold": request.threshold is not None and request.threshold != decision.threshold,
+        "--above/--below": request.above is not None and request.above != decision.above,
     }
     for option, differs in others.items():
         if differs:
             raise UsageError(
-                f'{request.model.name} explains "{decision.positive}" from a score of {decision.cut:g} on, with '
+                f'{request.model.name} explains "{decision.positive_name}" from a score of {decision.cut:g} on, with '
                 f"references of its own: {option} cannot change that",
                 do=f"leave {option} out, or pass --train FILE --target COL to make references anew",
             )
@@ -261,12 +263,16 @@ def _source(request: ExplainRequest) -> Source:
         raise UsageError(f"{lacking} is missing", do=WAYS)
     if request.train is None:
         assert file is not None
-        return sources.from_references(request.model, file, request.positive, request.threshold, request.allow_pickle)
-    if request.target is None and file is None:
+        return sources.from_references(
+            request.model, file, request.positive, request.threshold, request.allow_pickle, request.above
+        )
+    source = sources.from_files(
+        request.model, request.train, request.target, request.positive, request.threshold, request.allow_pickle,
+        request.above,
+    )  # fmt: skip
+    if request.target is None and file is None and source.decision.kind not in NUMBERS:
         raise UsageError("without a file of references the training labels are needed", do="pass --target COL")
-    return sources.from_files(
-        request.model, request.train, request.target, request.positive, request.threshold, request.allow_pickle
-    )
+    return source
 
 
 def _constraints(request: ExplainRequest) -> list[Constraint]:

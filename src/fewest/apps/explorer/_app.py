@@ -20,7 +20,6 @@ from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
 
-from fewest.apps.explorer import _compare
 from fewest.apps.explorer._case_pages import case_routes
 from fewest.apps.explorer._forms import NotThereError, is_row
 from fewest.apps.explorer._live import Live
@@ -30,6 +29,7 @@ from fewest.errors import DataError, FewestError
 from fewest.reporting.views import SORTS, CaseLine, Filter, PopulationView
 from fewest.results import drawing
 from fewest.results.explanation import Status
+from fewest.runs import comparison
 from fewest.runs.run import Run
 from fewest.tables.wording import clip
 
@@ -116,8 +116,8 @@ def _run_routes(explored: Explored) -> list[Route]:
 
     async def compare(_: Request) -> Response:
         both = explored.comparison
-        names = () if explored.other is None else _compare.called(explored.run, explored.other)
-        own = {} if both else _compare.own_figures(explored.run)
+        names = () if explored.other is None else comparison.called(explored.run, explored.other)
+        own = {} if both else comparison.own_figures(explored.run)
         return explored.page(
             "compare.html.j2", "Compare", "Compare", QUESTIONS["Compare"], compared=both, names=names, figures=own
         )

@@ -22,12 +22,14 @@ def strategy_name(
     """
     if floor != "none":
         searched = strategy_name(structure, joint=joint)
-        if floor == "asked" and isinstance(structure, Additive | Ensemble):
+        if isinstance(structure, Composite) or (floor == "asked" and isinstance(structure, Additive | Ensemble)):
             searched = "levelwise"
         return f"{searched}, above the floor"
-    names = {Additive: "additive", Ensemble: "ensemble"} if joint else {
-        Additive: "additive", Ensemble: "ensemble", Network: "network"
-    }  # fmt: skip
+    if joint and isinstance(structure, Network | Composite):
+        return "levelwise"
+    if isinstance(structure, Composite) and any(isinstance(part, Network | Composite) for part in structure.members):
+        return "levelwise"
+    names = {Additive: "additive", Ensemble: "ensemble", Network: "network", Composite: "composite"}
     return names.get(type(structure), "levelwise")
 
 
@@ -69,7 +71,12 @@ def _solve(
         compiled = partial(_compiled, structure, n_jobs)
         return first_answers.solve(structure, problem, mixing_scorer(structure, problem), compiled)
     if isinstance(structure, Composite | Network):
-        return levelwise.solve(mixing_scorer(structure, problem), problem, structure.reading.tolerance)
+        from fewest.engine.search import composite
+
+        score = mixing_scorer(structure, problem)
+        if isinstance(structure, Composite) and not problem.joint and composite.is_searched(structure, problem):
+            return composite.solve(structure, problem, score, n_jobs)
+        return levelwise.solve(score, problem, structure.reading.tolerance)
     if isinstance(structure, Module) and problem.is_plain:
         from fewest.engine.search.on_device import ModuleLevels
 

@@ -217,7 +217,7 @@ class PopulationView:
             changes=tuple(Change.of(f, a, b).arrow for f, a, b in zip(moved, *ends, strict=True)),
             status=str(known["status"]),
             sev=int(known["sev"]) or None,
-            score=show_score(float(known["score"]), about.threshold, about.percent),
+            score=show_score(float(known["score"]), about.threshold, about.percent, about.number),
             features=tuple(self.titles.get(name, name) for name in features),
             reference="" if pd.isna(known["reference"]) else str(known["reference"]),
             **{
