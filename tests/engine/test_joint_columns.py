@@ -265,7 +265,7 @@ def test_a_transformer_of_the_whole_table_is_refused() -> None:
         explainer.explain(X)
     rows = X.to_numpy()
     with pytest.raises(NotUnderstoodError, match="Ranked gives a row other values beside other rows"):
-        Probe(lambda: np.concatenate([rows] * 13), len(rows)).found(steps.Ranked())
+        Probe(lambda: np.concatenate([rows] * 25), len(rows)).found(steps.Ranked())
 
 
 def test_a_dependency_that_probing_missed_is_noticed_where_it_is_met() -> None:

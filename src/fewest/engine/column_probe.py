@@ -19,7 +19,7 @@ from fewest.tables.frames import mix
 from fewest.tables.schema import Schema
 
 Sources = list[frozenset[int]]
-TWICE = 2  # other values that each feature takes in each row
+TRIES = 4  # other values that each feature takes in each row
 
 
 class NotUnderstoodError(Exception):
@@ -41,9 +41,9 @@ class Probe:
         @cache
         def rows() -> Any:
             random = np.random.default_rng(0)
-            changed = np.repeat(np.arange(-1, p), np.append(n, np.full(p, TWICE * n)))
-            own = np.tile(np.arange(n), 1 + TWICE * p)
-            other = np.concatenate([own[:n], *(random.permutation(n) for _ in range(TWICE * p))])
+            changed = np.repeat(np.arange(-1, p), np.append(n, np.full(p, TRIES * n)))
+            own = np.tile(np.arange(n), 1 + TRIES * p)
+            other = np.concatenate([own[:n], *(random.permutation(n) for _ in range(TRIES * p))])
             take = {column: changed == j for column, j in schema.feature_of.items()}
             return arrange(mix(frame.iloc[own], frame, other, take))
 
@@ -68,11 +68,11 @@ class Probe:
             raise NotUnderstoodError(f"{name} is not deterministic: the same rows get other values each time")
         if not equal_cells(alone, out[:n]).all():
             raise NotUnderstoodError(f"{name} gives a row other values beside other rows")
-        features = (len(out) - n) // (TWICE * n)
+        features = (len(out) - n) // (TRIES * n)
         changed = ~equal_cells(
-            np.broadcast_to(out[:n], (TWICE * features, *out[:n].shape)).reshape(-1, out.shape[1]), out[n:]
+            np.broadcast_to(out[:n], (TRIES * features, *out[:n].shape)).reshape(-1, out.shape[1]), out[n:]
         )
-        depends: Bools = np.any(changed.reshape(features, TWICE * n, -1), axis=1)
+        depends: Bools = np.any(changed.reshape(features, TRIES * n, -1), axis=1)
         return [frozenset(np.flatnonzero(column).tolist()) for column in depends.T]
 
 

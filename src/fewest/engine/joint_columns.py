@@ -17,7 +17,8 @@ from fewest.engine.structure.base import Additive, Ensemble, Structure
 from fewest.tables.arrays import Bools, Floats, Ints, Ints32
 
 MOST = 6  # features that a column may depend on, unless each adds an amount of its own
-_CLOSE = 1e-9  # differences of this share of a column's size are rounding
+_CLOSE, _TINY = 1e-9, 1e-12  # differences of this share of a column's size, and this much anyway, are rounding
+_EVIDENCE = 8  # rows in which several features change a column before it counts as a sum, where it need not be one
 _ROWS = 1 << 16  # mixed rows that go through the transformers at once
 
 Rows = Callable[[Ints, Bools], Floats]  # cube numbers (v,) and the units moved (v, u) -> prepared rows of the vertices
@@ -52,7 +53,7 @@ def close(a: Floats, b: Floats) -> Bools:
     """Which cells of two tables are equal but for rounding on the scale of their column; missing equals missing."""
     sizes = np.where(np.isfinite(a), np.abs(a), 0.0).max(axis=0, initial=0.0)
     with np.errstate(invalid="ignore"):
-        near = np.abs(a - b) <= _CLOSE * sizes
+        near = np.abs(a - b) <= _CLOSE * sizes + _TINY
     return np.asarray(near | (a == b) | (np.isnan(a) & np.isnan(b)))
 
 
@@ -75,12 +76,14 @@ def tried(
     total = start + steps.sum(axis=0)
     scale = (np.abs(start) + np.abs(steps).sum(axis=0)).max(axis=0, initial=0.0)
     adds = (np.abs(total - whole) <= _CLOSE * scale).all(axis=0)
+    shown = ((np.abs(steps) > _TINY).sum(axis=0) > 1).sum(axis=0) >= _EVIDENCE
     good: list[ColumnGroup] = []
     for group, seen_alone in zip(groups, alone, strict=True):
         c = group.columns
         if not close(seen_alone[:, c], whole[:, c]).all() or (group.summed and not adds[c].all()):
             continue
-        parts = [(c, group.summed)] if exact else [(c[adds[c]], True), (c[~adds[c]], False)]
+        sums = adds[c] & (shown[c] | (len(group.features) > MOST))
+        parts = [(c, group.summed)] if exact else [(c[sums], True), (c[~sums], False)]
         good += [replace(group, columns=part, summed=summed) for part, summed in parts if len(part)]
     return good
 

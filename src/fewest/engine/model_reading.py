@@ -22,7 +22,6 @@ from fewest.tables.schema import Schema
 from fewest.tables.scores import home_of
 
 SAMPLE = 48  # cases that are mixed with references to try what was read
-PROBES = 128  # cases that transformers of which nothing is known are probed with
 PATTERNS = 256  # combinations of missing values that are tried, about
 MANY = 2_000  # parts of at least this many cases are tried by a sample of their own, encoded cells included
 OTHER_COLUMNS = "the encoded columns do not belong to single features as declared"
@@ -43,17 +42,14 @@ class ModelReading:
     missing: set[bytes] = field(default_factory=set, compare=False, repr=False)
 
     @classmethod
-    def read(
-        cls, decision: Decision, schema: Schema, cases: pd.DataFrame, goals: pd.DataFrame,
-        probes: pd.DataFrame | None = None,
-    ) -> ModelReading:  # fmt: skip
+    def read(cls, decision: Decision, schema: Schema, cases: pd.DataFrame, goals: pd.DataFrame) -> ModelReading:
         """Read the model and try what was read on rows mixed from cases and goals.
 
-        Transformers of which nothing is known are probed with ``probes`` (default: the cases) and the goals.
+        Transformers of which nothing is known are probed with the same rows.
         """
         encoding = Encoding.read(decision, schema)
         if encoding.sources is None and encoding.steps is not None:
-            encoding = Encoding.read(decision, schema, pd.concat([cases if probes is None else probes, goals[:SAMPLE]]))
+            encoding = Encoding.read(decision, schema, pd.concat([cases, goals[:SAMPLE]]))
         if encoding.sources is None:
             return cls(encoding, Opaque(encoding.reason))
         structure = read(
@@ -257,8 +253,7 @@ class ModelReader:
             if self._opaque:
                 self.reading = ModelReading.unread(self._decision, self._schema)
             else:
-                probes = cases.iloc[np.unique(np.linspace(0, len(cases) - 1, PROBES).astype(int))]
-                self.reading = ModelReading.read(self._decision, self._schema, sample, self._references, probes)
+                self.reading = ModelReading.read(self._decision, self._schema, sample, self._references)
             if self.reading.doubt:
                 _warn(self.reading.doubt)
         return self.reading

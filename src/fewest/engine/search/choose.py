@@ -25,11 +25,11 @@ def strategy_name(
         if isinstance(structure, Composite) or (floor == "asked" and isinstance(structure, Additive | Ensemble)):
             searched = "levelwise"
         return f"{searched}, above the floor"
+    if joint and isinstance(structure, Network | Composite):
+        return "levelwise"
     if isinstance(structure, Composite) and any(isinstance(part, Network | Composite) for part in structure.members):
         return "levelwise"
-    names = {Additive: "additive", Ensemble: "ensemble"}
-    if not joint:
-        names |= {Network: "network", Composite: "composite"}
+    names = {Additive: "additive", Ensemble: "ensemble", Network: "network", Composite: "composite"}
     return names.get(type(structure), "levelwise")
 
 
