@@ -12,7 +12,22 @@ from pathlib import Path
 from packaging.requirements import Requirement
 
 PROJECT = tomllib.loads((Path(__file__).parent.parent / "pyproject.toml").read_text())["project"]
-SHOWN = ("runs", "plots", "explore", "models", "serve", "boosters", "cluster", "trees", "peers", "spark", "train")
+SHOWN = (
+    "runs",
+    "plots",
+    "letters",
+    "excel",
+    "mlflow",
+    "explore",
+    "models",
+    "serve",
+    "boosters",
+    "cluster",
+    "trees",
+    "peers",
+    "spark",
+    "train",
+)
 
 
 def closure(requirements: list[str], extra: str = "") -> set[str]:

@@ -11,9 +11,11 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 import os
 import random
 import resource
+import shutil
 import signal
 import sys
 import tempfile
@@ -34,6 +36,7 @@ import mutant_makers
 
 FORMATS = tuple(mutant_makers.MAKERS)
 SECONDS, BYTES = 10, 1 << 30
+AT_ONCE = 50  # files one child takes in turn
 BAD = ("crash", "hang", "memory", "raised")
 WRONG = 6
 LIBRARIES = """
@@ -82,37 +85,44 @@ def outcome(path: Path, rows: Any, wanted: Any) -> str:
     return "same" if np.array_equal(found, wanted, equal_nan=True) else "other"
 
 
-def in_a_child(path: Path, rows: Any, wanted: Any) -> str:
-    """The outcome, from a child with limits of time and memory."""
-    child = os.fork()
-    if child == 0:
-        code = OUTCOMES.index("crash")
-        try:
-            resource.setrlimit(resource.RLIMIT_CPU, (SECONDS, SECONDS))
-            resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-            before = _peak()
-            resource.setrlimit(resource.RLIMIT_AS, (_address_space() + 8 * BYTES,) * 2)
-            code = OUTCOMES.index(outcome(path, rows, wanted))
-            code = OUTCOMES.index("memory") if _peak() - before > BYTES else code
-        finally:
-            os._exit(code)
-    _, status = os.waitpid(child, 0)
-    if os.WIFSIGNALED(status):
-        return "hang" if os.WTERMSIG(status) in (signal.SIGXCPU, signal.SIGKILL) else "crash"
-    return OUTCOMES[os.WEXITSTATUS(status)]
+def in_children(files: Sequence[tuple[Path, Any, Any]]) -> list[str]:
+    """The outcome of each file, from a child with limits of time and memory; the next child goes on after a bad one."""
+    results: list[str] = []
+    while len(results) < len(files):
+        read, write = os.pipe()
+        child = os.fork()
+        if child == 0:
+            try:
+                for file in files[len(results) :]:
+                    os.write(write, bytes([OUTCOMES.index(_limited(*file))]))
+            finally:
+                os._exit(0)
+        os.close(write)
+        with open(read, "rb") as answers:
+            results += [OUTCOMES[code] for code in answers.read()]
+        _, status = os.waitpid(child, 0)
+        if len(results) < len(files):
+            ended = os.WTERMSIG(status) if os.WIFSIGNALED(status) else None
+            results.append("hang" if ended in (signal.SIGXCPU, signal.SIGKILL) else "crash")
+    return results
+
+
+def _limited(path: Path, rows: Any, wanted: Any) -> str:
+    """The outcome under limits that begin now."""
+    used = resource.getrusage(resource.RUSAGE_SELF)
+    seconds = math.ceil(used.ru_utime + used.ru_stime) + SECONDS
+    resource.setrlimit(resource.RLIMIT_CPU, (seconds, resource.RLIM_INFINITY))
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    Path("/proc/self/clear_refs").write_text("5", encoding="utf-8")
+    before = _status("VmHWM")
+    resource.setrlimit(resource.RLIMIT_AS, (_status("VmSize") + 8 * BYTES, resource.RLIM_INFINITY))
+    result = outcome(path, rows, wanted)
+    return "memory" if _status("VmHWM") - before > BYTES else result
 
 
 def _status(key: str) -> int:
     text = Path("/proc/self/status").read_text(encoding="utf-8")
     return 1024 * next(int(line.split()[1]) for line in text.splitlines() if line.startswith(f"{key}:"))
-
-
-def _peak() -> int:
-    return _status("VmHWM")
-
-
-def _address_space() -> int:
-    return _status("VmSize")
 
 
 def honest_scores(kind: str, folder: Path) -> dict[str, tuple[Path, Any, Any]]:
@@ -155,24 +165,26 @@ def campaign(
     warnings.simplefilter("ignore")
     files = honest_scores(kind, folder)
     found: Counter[str] = Counter()
-    for number in range(seed, seed + count):
+    for first in range(seed, seed + count, AT_ONCE):
         if time.monotonic() > until:
             break
-        chance = random.Random(f"{kind} {number}")
-        name = chance.choice(list(files))
-        path, rows, wanted = files[name]
-        try:
-            data = mutant_makers.mutant(kind, path.read_bytes(), chance)
-        except Exception:
-            # A second change to a file that the first one broke.
-            found["not made"] += 1
-            continue
-        bent = folder / f"bent-{kind}{path.suffix}"
-        bent.write_bytes(data)
-        result = in_a_child(bent, rows, wanted)
-        found[result] += 1
-        if result in BAD and keep is not None:
-            (keep / f"{result}-{kind}-{number}{path.suffix}").write_bytes(data)
+        bent = []
+        for number in range(first, min(first + AT_ONCE, seed + count)):
+            chance = random.Random(f"{kind} {number}")
+            path, rows, wanted = files[chance.choice(list(files))]
+            try:
+                data = mutant_makers.mutant(kind, path.read_bytes(), chance)
+            except Exception:
+                # A second change to a file that the first one broke.
+                found["not made"] += 1
+                continue
+            bent.append((folder / f"bent-{kind}-{number}{path.suffix}", rows, wanted))
+            bent[-1][0].write_bytes(data)
+        for (path, _, _), result in zip(bent, in_children(bent), strict=True):
+            found[result] += 1
+            if result in BAD and keep is not None:
+                shutil.copy(path, keep / f"{result}-{path.name}")
+            path.unlink()
     return found
 
 

@@ -10,8 +10,9 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn.cluster import KMeans
-from sklearn.ensemble import IsolationForest
-from sklearn.linear_model import LogisticRegression, Ridge, RidgeClassifier
+from sklearn.linear_model import LogisticRegression, RidgeClassifier
+from sklearn.metrics import f1_score, make_scorer
+from sklearn.model_selection import FixedThresholdClassifier, TunedThresholdClassifierCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import LinearSVC
@@ -204,20 +205,10 @@ def test_exact_scores_keep_their_digits() -> None:
     assert Decision(lambda frame: np.full(len(frame), 0.123456789), positive="yes").verdicts(X).score[0] == 0.123456789
 
 
-@pytest.mark.parametrize(
-    ("model", "said"),
-    [
-        (Ridge().fit(X, X["a"]), "Ridge is a regressor: it predicts numbers, and only decisions between classes"),
-        (make_pipeline(StandardScaler(), Ridge()).fit(X, X["a"]), "Pipeline is a regressor"),
-        (IsolationForest(n_estimators=5, random_state=0).fit(X), "IsolationForest finds outliers"),
-        (KMeans(2, n_init=1, random_state=0).fit(X), "KMeans finds clusters"),
-    ],
-    ids=["regressor", "pipeline", "outliers", "clusters"],
-)
-def test_what_is_not_a_classifier_is_called_what_it_is_and_the_remedy_works(model: Any, said: str) -> None:
-    with pytest.raises(ModelError) as caught:
+def test_clusters_are_called_what_they_are_and_the_remedy_works() -> None:
+    model = KMeans(2, n_init=1, random_state=0).fit(X)
+    with pytest.raises(ModelError, match="KMeans finds clusters") as caught:
         Decision(model)
-    assert said in caught.value.message
     assert "not fitted" not in str(caught.value)
     wrapped = re.search(r"e\.g\. (Decision\(.*\))$", str(caught.value.do))
     assert wrapped
@@ -226,19 +217,44 @@ def test_what_is_not_a_classifier_is_called_what_it_is_and_the_remedy_works(mode
 
 
 @pytest.mark.parametrize("library", ["xgboost", "lightgbm"])
-def test_a_bare_booster_is_told_to_be_a_classifier_or_a_function(library: str) -> None:
+@pytest.mark.parametrize("objective", ["chances", "numbers"])
+def test_a_bare_booster_is_cut_like_what_it_was_trained_for(library: str, objective: str) -> None:
     boosting = pytest.importorskip(library)
     known = (Y == "bad").astype(int)
+    chances = objective == "chances"
     if library == "xgboost":
-        model = boosting.train({"objective": "binary:logistic"}, boosting.DMatrix(X, known), 2)
+        words = {"objective": "binary:logistic" if chances else "reg:squarederror"}
+        model = boosting.train(words, boosting.DMatrix(X, known), 2)
+        own = model.predict(boosting.DMatrix(X))
     else:
-        model = boosting.train({"objective": "binary", "verbose": -1}, boosting.Dataset(X, known), 2)
-    with pytest.raises(ModelError, match=f"{library}.Booster does not know its classes") as caught:
-        Decision(model)
-    wrapped = re.search(r"e\.g\. (Decision\(.*\))$", str(caught.value.do))
-    assert wrapped
-    decision = eval(wrapped[1], {"Decision": Decision, "model": model, library: boosting})
-    assert len(decision.verdicts(X).score) == len(X)
+        words = {"objective": "binary" if chances else "regression", "verbose": -1, "min_data_in_leaf": 1}
+        model = boosting.train(words, boosting.Dataset(X, known), 2)
+        own = model.predict(X)
+    if chances:
+        assert Decision(model).cut == 0.5
+    else:
+        with pytest.raises(UsageError, match="from which one on"):
+            Decision(model)
+    decision = Decision(model, threshold=0.4)
+    assert decision.columns == tuple(X.columns)
+    assert np.allclose(decision.score(X), own)
+
+
+def test_a_threshold_of_the_models_own_is_the_default() -> None:
+    for label in ("bad", "good"):
+        alone = FixedThresholdClassifier(LogisticRegression(), threshold=0.2, pos_label=label)
+        for model in (alone, make_pipeline(StandardScaler(), alone)):
+            model.fit(X, Y)
+            for positive in ("bad", "good"):
+                decision = Decision(model, positive=positive)
+                assert decision.cut == pytest.approx(0.2 if positive == label else 0.8)
+                assert (decision.verdicts(X).positive == (model.predict(X) == positive)).all()
+    tuned = TunedThresholdClassifierCV(
+        LinearSVC(), scoring=make_scorer(f1_score, pos_label="bad"), cv=2, thresholds=np.array([-0.3, 0.1])
+    ).fit(X, Y)
+    decision = Decision(tuned, positive="bad")
+    assert decision.cut == tuned.best_threshold_
+    assert (decision.verdicts(X).positive == (tuned.predict(X) == "bad")).all()
 
 
 def test_a_classifier_that_is_not_fitted_is_called_that() -> None:

@@ -9,8 +9,8 @@ import fewest as fw
 NAMES = {
     "AtMost", "Change", "Constraints", "Decision", "Explainer", "Explanation", "Explanations", "Feature", "FewestError",
     "FewestWarning", "Forbidden", "Immutable", "Implies", "Linked", "OneOf", "Only", "Proof", "Range", "Schema",
-    "Status", "checks", "credibility", "datasets", "explain", "load", "metrics", "models", "plots", "rashomon",
-    "references", "reporting", "runs", "training", "trees",
+    "Status", "checks", "compare", "credibility", "datasets", "explain", "load", "metrics", "models", "plots",
+    "rashomon", "references", "reporting", "runs", "training", "trees",
 }  # fmt: skip
 
 

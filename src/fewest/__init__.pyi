@@ -15,6 +15,7 @@ from .reporting import plots
 from .results import metrics
 from .results.explanation import Change, Explanation, Proof, Status
 from .results.explanations import Explanations
+from .runs import compare
 from .tables.schema import Feature, Schema
 
 __version__: str
@@ -41,6 +42,7 @@ __all__ = [
     "Schema",
     "Status",
     "checks",
+    "compare",
     "credibility",
     "datasets",
     "explain",

@@ -350,6 +350,16 @@ class Constraints:
         """The tightest `AtMost`; inf without one."""
         return min((item.most for item in self.of(AtMost)), default=float("inf"))
 
+    def leave(self, schema: Schema, feature: Feature, values: pd.DataFrame) -> Bools:
+        """Which values of a feature (one per row) the constraints on it leave, whatever the case has."""
+        kept = np.ones(len(values), dtype=bool)
+        for item in self._items:
+            if feature.name in item.features():
+                # A value that goes to itself: what is left is what depends on the value alone.
+                permits = item.permits(schema, values, values)
+                kept &= True if permits is None else permits
+        return kept
+
     def permitted(self, schema: Schema, start: pd.DataFrame, goal: pd.DataFrame) -> Bools:
         """Which features each row may move (n, p), by the constraints on single features."""
         out = np.ones((len(start), len(schema)), dtype=bool)

@@ -9,19 +9,39 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from fewest.errors import DataError, ModelError, UsageError, check_number, check_word
+from fewest.errors import DataError, ModelError, UsageError, check_number
 from fewest.tables.arrays import Bools, Floats
-from fewest.tables.scores import DOUBLE, ROWS_TRIED, SINGLE, Noise, Precision, torch_chances, warn_of_chances
+from fewest.tables.model_kinds import (
+    NUMBERS,
+    WITHOUT_CLASSES,
+    check_is_fitted,
+    column_names,
+    no_classes,
+    no_threshold,
+    predicted_numbers,
+    score_kind,
+    usual_cut,
+)
+from fewest.tables.scores import (
+    DOUBLE,
+    ROWS_TRIED,
+    SINGLE,
+    Noise,
+    Precision,
+    first_bad_cell,
+    torch_chances,
+    warn_of_chances,
+)
 from fewest.tables.wording import show_label
 
-ScoreKind = Literal["proba", "decision", "label", "function", "torch"]
 REFUSED, ACCEPTED = "refused", "accepted"  # the outcomes of a model without classes, where nobody named one
+UNUSUAL, ORDINARY = "unusual", "ordinary"  # ... and of one that finds outliers
 
 
 class Verdicts(NamedTuple):
@@ -31,15 +51,6 @@ class Verdicts(NamedTuple):
     positive: Bools
 
 
-# What other estimators do, and a score that can be cut: scikit-learn's word for them -> both.
-NOT_CLASSIFIERS = {
-    "regressor": ("is a regressor: it predicts numbers", "model.predict(table)"),
-    "outlier_detector": ("finds outliers", "-model.score_samples(table)"),
-    "clusterer": ("finds clusters", "model.transform(table)[:, 0]"),
-}
-SCORES_OF = {"xgboost": "model.predict(xgboost.DMatrix(table))", "lightgbm": "model.predict(table)"}
-
-
 @dataclass(frozen=True, eq=False)
 class Decision:
     """What decides: a model, the class that is explained, and where the line is drawn.
@@ -47,14 +58,15 @@ class Decision:
     Parameters
     ----------
     model : object
-        A fitted classifier with ``predict_proba``, ``decision_function`` or ``predict``; a torch module with one logit
-        or two class outputs; or a function from a table to one score per row.
+        A fitted classifier with ``predict_proba``, ``decision_function`` or ``predict``; a regressor, a bare XGBoost or
+        LightGBM booster or a detector of outliers; a torch module with one logit or two class outputs; or a function
+        from a table to one score per row.
     positive : label, optional
         The class being explained (the refusal). Default: the second of two classes. Needed with more than two, and to
         read labels where the model has no classes (functions, torch modules).
     threshold : float, optional
-        A row is positive when its score is at least this. Default: 0.5 for probabilities, 0 for decision functions
-        and for class differences.
+        A row is positive when its score is at least this. Default: where the model's own ``predict`` draws the line,
+        0.5 for probabilities, 0 for decision functions, class differences and detectors. Regressors need one.
     against : label, optional
         With more than two classes: explain "positive instead of this class". Without it, "positive and no other".
     kind : str, optional
@@ -62,6 +74,9 @@ class Decision:
     names : mapping, optional
         What people call the outcomes: class -> word, e.g. ``{0: "approved", 1: "refused"}``. Sentences, reports and
         letters use them; for a model without classes 1 is the outcome that is explained, 0 the other.
+    above : bool
+        For models that give numbers: explain rows at the threshold and above it (default), or at it and below it. The
+        score is then minus the number. A detector's number is minus its decision function: unusual from 0 on.
 
     Examples
     --------
@@ -72,6 +87,9 @@ class Decision:
     [False, False, True, True]
     >>> Decision(decision.model, "bad", names={"ok": "approved", "bad": "refused"}).positive_name
     'refused'
+    >>> from sklearn.linear_model import Ridge
+    >>> Decision(Ridge().fit(X, [100, 90, 50, 40]), threshold=60, above=False).verdicts(X).positive.tolist()
+    [False, False, True, True]
     """
 
     model: Any
@@ -80,16 +98,23 @@ class Decision:
     against: Any = None
     kind: str | None = None
     names: Mapping[Any, str] | None = None
+    above: bool = True
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "kind", self._choose_kind())
-        if self.kind in ("function", "torch"):
+        object.__setattr__(self, "kind", score_kind(self.model, self.kind, self.threshold))
+        if self.kind in WITHOUT_CLASSES:
             if self.against is not None:
                 raise UsageError("`against` needs a classifier with classes", do="leave it out")
         else:
             self._check_classes(self.classes)
+        if self.kind in NUMBERS:
+            check_is_fitted(self.model)
+        elif not self.above and self.kind != "function":
+            raise UsageError("`above` is for models that give numbers", do="choose the class with positive=")
         if self.threshold is None:
             object.__setattr__(self, "threshold", self.usual_threshold)
+        if self.threshold is None:
+            raise no_threshold(self.model)
         check_number("the threshold", self.threshold, "pass a finite number, say 0.5")
         self._check_names()
 
@@ -111,32 +136,10 @@ class Decision:
         """What people call a class."""
         return (self.names or {}).get(label, str(label))
 
-    def _choose_kind(self) -> ScoreKind:
-        model, wish = self.model, self.kind
-        if isinstance(model, type):
-            raise UsageError(f"{model.__name__} is a class, not a fitted model", do="fit an instance and pass that")
-        methods = {"proba": "predict_proba", "decision": "decision_function", "label": "predict"}
-        if wish is not None:
-            check_word("kind", wish, methods)
-            if not hasattr(model, methods[wish]):
-                raise ModelError(f"{type(model).__name__} has no {methods[wish]}", do="choose another kind")
-            return wish  # type: ignore[return-value]
-        for kind, method in methods.items():
-            if hasattr(model, method):
-                return kind  # type: ignore[return-value]
-        if type(model).__module__.startswith("torch") or hasattr(model, "state_dict"):
-            return "torch"
-        if callable(model):
-            return "function"
-        raise ModelError(
-            f"{type(model).__name__} has none of predict_proba, decision_function, predict, and cannot be called",
-            do="pass a fitted classifier or a function from a table to scores",
-        )
-
     def _check_classes(self, classes: tuple[Any, ...]) -> None:
         name = type(self.model).__name__
         if not classes:
-            raise _no_classes(self.model)
+            raise no_classes(self.model)
         known = ", ".join(map(show_label, classes))
         if len(classes) < 2:
             raise ModelError(f"{name} knows one class only, {known}", do="fit it on rows of both classes")
@@ -158,19 +161,21 @@ class Decision:
 
     @property
     def cut(self) -> float:
-        """The threshold as a float."""
-        return float(self.threshold)  # type: ignore[arg-type]
+        """The score from which a row is positive: the threshold, turned round where small numbers are explained."""
+        return float(self.threshold) if self.above else -float(self.threshold)  # type: ignore[arg-type]
 
     @property
-    def usual_threshold(self) -> float:
-        """Where the model's own ``predict`` draws the line: 0 for scores with a sign, 0.5 for probabilities."""
-        return 0.0 if self.kind == "decision" or len(self.classes) > 2 else 0.5
+    def usual_threshold(self) -> float | None:
+        """Where the model's own ``predict`` draws the line, such as 0.5 for probabilities; None where it draws none."""
+        return usual_cut(self.model, str(self.kind), len(self.classes), self.positive_index)
 
     @property
     def positive_index(self) -> int:
         """Position of the explained class."""
         if self.classes:
             return self.classes.index(self.positive)
+        if not self.above:
+            return 0
         # A module's outputs are those of the classes 0 and 1; any other name is that of class 1.
         return 0 if self.kind == "torch" and not isinstance(self.positive, str) and self.positive == 0 else 1
 
@@ -186,7 +191,7 @@ class Decision:
         """How the outcome that is explained is called: by its name, its class, or "refused" where there is neither."""
         if not self.classes:
             named = (self.names or {}).get(1)
-            return named or (REFUSED if self.positive is None else str(self.positive))
+            return named or (self._sides[0] if self.positive is None else str(self.positive))
         return self._name(self.positive)
 
     @property
@@ -194,19 +199,36 @@ class Decision:
         """How the other outcome is called."""
         if not self.classes:
             named = (self.names or {}).get(0)
-            return named or (ACCEPTED if self.positive is None else f"not {self.positive_name}")
+            return named or (self._sides[1] if self.positive is None else f"not {self.positive_name}")
         others = [label for label in self.classes if label != self.positive]
         if self.against is not None:
             return self._name(self.against)
         return self._name(others[0]) if len(others) == 1 else f"not {self.positive_name}"
 
+    @property
+    def shows_percent(self) -> bool:
+        """Whether scores are probabilities."""
+        return self.kind in ("proba", "torch") and len(self.classes) <= 2
+
+    @property
+    def number(self) -> str:
+        """For predicted numbers: whether the score is the number (``up``) or minus it (``down``); else empty."""
+        return ("up" if self.kind == "value" else "") if self.above else "down"
+
+    @property
+    def _sides(self) -> tuple[str, str]:
+        """What the outcomes of a model without classes are called, where nobody named them."""
+        if self.kind == "outlier":
+            return (UNUSUAL, ORDINARY) if self.above else (ORDINARY, UNUSUAL)
+        if self.kind == "value":
+            cut = f"{self.threshold:g}"
+            return (f"{cut} or more", f"below {cut}") if self.above else (f"{cut} or less", f"above {cut}")
+        return REFUSED, ACCEPTED
+
     @cached_property
     def columns(self) -> tuple[str, ...] | None:
         """Columns the model was fitted on, where it remembers them."""
-        names = getattr(self.model, "feature_names_in_", None)
-        if names is None and type(self.model).__module__.startswith("catboost"):
-            names = getattr(self.model, "feature_names_", None)
-        return None if names is None else tuple(str(name) for name in names)
+        return column_names(self.model)
 
     def arrange(self, frame: pd.DataFrame) -> Any:
         """The table in the form the model was fitted on: a frame by name, or an array where it knows no names."""
@@ -250,7 +272,10 @@ class Decision:
 
     def _scorer(self, model: Any) -> Callable[[Any], Any]:
         if self.kind == "function":
-            return model  # type: ignore[no-any-return]
+            return model if self.above else lambda X: -np.asarray(model(X))
+        if self.kind in NUMBERS:
+            sign = 1 if self.above else -1
+            return lambda X: sign * predicted_numbers(model, str(self.kind), X)
         if self.kind == "torch":
             return lambda X: torch_chances(model, X)[:, self.positive_index]
         if self.kind == "label":
@@ -301,13 +326,16 @@ class Decision:
         precision = self.noise(frame).precision(precision)
         scores = scores.copy()
         size = np.maximum(1.0, np.abs(scores))
-        grid = scores * 10.0**precision.decimals
-        tips = np.abs(grid - np.floor(grid) - 0.5) <= precision.noise * 10.0**precision.decimals * size
+        # Predicted numbers can be large: they keep as many digits, not as many decimals.
+        digits = np.ceil(np.log10(size)) if self.kind == "value" else 0.0
+        places = 10.0 ** (precision.decimals - digits)
+        grid = scores * places
+        tips = np.abs(grid - np.floor(grid) - 0.5) <= precision.noise * places * size
         close = np.abs(scores - self.cut) <= self._near_cut(precision)
         for row in np.flatnonzero(tips | close):
             scores[row] = self.score(frame.iloc[[row]])[0]
         positive = scores >= self.cut
-        rounded = np.round(scores, precision.decimals)
+        rounded = np.round(scores * places) / places
         return Verdicts(np.where((rounded >= self.cut) == positive, rounded, scores), positive)
 
     def band(self, frame: pd.DataFrame) -> float:
@@ -365,35 +393,3 @@ class Decision:
                 f"a row's score changes with the rows beside it, by {noise.mixed:.2g}",
                 do="take batch statistics out of the model (torch: model.eval())",
             )
-
-
-def _no_classes(model: Any) -> ModelError:
-    """What a model without classes is, and how it can be explained all the same."""
-    name, library = type(model).__name__, type(model).__module__.split(".")[0]
-    tags = getattr(model, "__sklearn_tags__", None)
-    kind = getattr(model, "_estimator_type", None) if tags is None else tags().estimator_type
-    if name == "Booster" and library in SCORES_OF:
-        what = f"{library}.Booster does not know its classes"
-        instead = f"use {library}'s classifier, or a function of a table"
-        score = SCORES_OF[library]
-    elif kind in NOT_CLASSIFIERS:
-        does, score = NOT_CLASSIFIERS[kind]
-        what = f"{name} {does}, and only decisions between classes are explained"
-        instead = "pass a function of a table and the score from which a row is positive"
-    else:
-        return ModelError(f"{name} is not fitted (it has no classes_)", do="call fit first")
-    example = f'Decision(lambda table: {score}, positive="refused", threshold=0.5)'
-    return ModelError(what, do=f"{instead}, e.g. {example}")
-
-
-def first_bad_cell(frame: pd.DataFrame) -> tuple[int, str, str] | None:
-    """Row, column and value of the first missing or infinite cell."""
-    for column in frame.columns:
-        cells = frame[column]
-        if cells.isna().any():
-            return int(np.flatnonzero(cells.isna().to_numpy())[0]), str(column), "missing"
-        if pd.api.types.is_float_dtype(cells.dtype):
-            infinite = np.isinf(cells.to_numpy(dtype=float, na_value=np.nan))
-            if infinite.any():
-                return int(np.flatnonzero(infinite)[0]), str(column), "infinite"
-    return None

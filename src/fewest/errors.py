@@ -88,6 +88,12 @@ class UnprovedError(FewestError):
     exit_code = 8
 
 
+class DriftError(FewestError):
+    """More cases have other reasons than the caller allows."""
+
+    exit_code = 9
+
+
 class MissingExtraError(FewestError, ImportError):
     """An optional library is not installed."""
 

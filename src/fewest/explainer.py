@@ -84,7 +84,18 @@ class Explainer:
     >>> out = fw.Explainer(decision, fw.references.single(decision, X, y)).explain(X)
     >>> out[2].sev, str(out[2].changes[0])
     (1, 'debt had been 2 instead of 8')
+    >>> fw.Explainer(decision, fw.references.single(decision, X, y))
+    <explainer of LogisticRegression: why 1, not 0; 1 reference, 2 features, 0 constraints>
     """
+
+    def __repr__(self) -> str:
+        decision, count = self.decision, len(self.references)
+        rules = len(tuple(self.constraints))
+        return (
+            f"<explainer of {type(decision.model).__name__}: why {decision.positive_name}, not "
+            f"{decision.negative_name}; {count} reference{'s' if count != 1 else ''}, {len(self.references.schema)} "
+            f"features, {rules} constraint{'s' if rules != 1 else ''}>"
+        )
 
     def __init__(
         self,
@@ -123,12 +134,12 @@ class Explainer:
         self.schema = references.schema
         self.constraints.check(self.schema)
         self.engine = engine
-        chosen = Choices(
+        self._chosen = Choices(
             decision, self.references, self.constraints, credibility, self._read_weights(), direction == "plus",
             max_nodes, self.n_jobs,
         )  # fmt: skip
         self.reader = ModelReader(decision, self.schema, self.references.frame, opaque=structure == "opaque")
-        self.goals = goals_of(chosen, self.reader, engine)
+        self.goals = goals_of(self._chosen, self.reader, engine)
 
     def with_(self, **changes: Any) -> Explainer:
         """A new explainer with some of the choices replaced."""
@@ -203,6 +214,31 @@ class Explainer:
         return Explanations(
             frame, references, answers, work.strategies, plus, weighted, seconds, work.notes, reach
         )  # fmt: skip
+
+    def least(self, answers: Explanations) -> Explanations:
+        """The same answers, with numbers moved no further from the case than they have to be.
+
+        The set of each answer is kept. Among the values from the case's own to the one shown, on the feature's grid,
+        the largest step in standard deviations is as small as can be, then the sum of steps. Tree ensembles and
+        additive models are searched exactly, and single numbers of any model: ``proof.strategy`` then ends in "least
+        values". Elsewhere it ends in "nearer values": the model confirmed them, and still nearer ones may do.
+
+        Parameters
+        ----------
+        answers : Explanations
+            What `explain` of this explainer gave.
+
+        Examples
+        --------
+        >>> import fewest as fw
+        >>> decision = fw.Decision(lambda rows: rows["debt"].to_numpy() / 100)
+        >>> explainer = fw.Explainer(decision, fw.references.supplied(decision, {"debt": [20]}))
+        >>> str(explainer.least(explainer.explain({"debt": [90]}))[0].changes[0])
+        'debt had been 49 instead of 90'
+        """
+        from fewest.engine.least import least_of  # imports numba, which `explain` needs only where it searches
+
+        return least_of(self._chosen, self.reader, answers)
 
     def _answer(
         self, frame: pd.DataFrame, deadline: float, alternatives: int, progress: Callable[[int, int], None] | None

@@ -27,9 +27,12 @@ def page(text: str) -> str:
     return f"{before}{BEGIN}{record.as_markdown()}\n{END}{rest.split(END)[1]}"
 
 
+NAMES = [f"C{row}" for row in range(80)]
+
+
 def explained(**choices: Any) -> Explanations:
     random = np.random.default_rng(0)
-    X = pd.DataFrame({"debt": random.integers(0, 100, 80), "age": random.integers(18, 80, 80)})
+    X = pd.DataFrame({"debt": random.integers(0, 100, 80), "age": random.integers(18, 80, 80)}, index=NAMES)
     decision = fw.Decision(LogisticRegression().fit(X, X["debt"] - X["age"] > 10))
     refs = fw.references.supplied(decision, {"debt": [5, 30], "age": [60, 75]}, assignment="sparsest")
     return fw.Explainer(decision, refs, n_jobs=1, **choices).explain(X, alternatives=3)

@@ -106,7 +106,14 @@ def of_letter(text: str, schema: Schema) -> list[Change]:
 
 
 def _line(line: str, schema: Schema) -> Change:
+    """A line of a letter: text is bare where it cannot be taken for anything else."""
     titles = {feature.title: feature for feature in schema.features}
+    reader = Reader(line, titles)
+    feature = titles[reader.name(": ")]
+    values = line[reader.at :]
+    if feature.kind in ("category", "indicators") and values.count(INSTEAD) == 1:
+        after, before = (_cell(value, feature) for value in values.split(INSTEAD))
+        return feature.name, after, before
     return _change(Reader(line, titles), titles, ": ")
 
 

@@ -74,3 +74,21 @@ def test_mix_keeps_dtypes() -> None:
     assert out.iloc[0].astype(str).tolist() == a.iloc[1].astype(str).tolist()
     assert out.iloc[1].astype(str).tolist() == a.iloc[1].astype(str).tolist()
     assert a["flag"].tolist() == [True, False]
+
+
+@pytest.mark.parametrize("touched", [1, 7])
+def test_mix_takes_few_or_many_columns_and_leaves_its_tables_alone(touched: int) -> None:
+    """Whole numbers that meet others become numbers; the tables mixed from keep what they had."""
+    a = pd.DataFrame({f"c{k}": [1, 2, 3] for k in range(8)}, index=[7, 8, 9]).assign(word=list("xyz"))
+    b = pd.DataFrame({f"c{k}": [0.5, 1.5] for k in range(8)}).assign(word=["u", "v"])
+    before = a.copy(deep=True), b.copy(deep=True)
+    take = {f"c{k}": np.array([True, False, True]) for k in range(touched)} | {"word": np.array([False, True, False])}
+    out = mix(a, b, np.array([0, 1, 1]), take)
+    assert out["c0"].tolist() == [0.5, 2.0, 1.5]
+    assert out["c7"].tolist() == [1, 2, 3]
+    assert out["word"].tolist() == ["x", "v", "z"]
+    assert out.index.tolist() == [7, 8, 9]
+    assert out.columns.tolist() == a.columns.tolist()
+    assert a.equals(before[0])
+    assert b.equals(before[1])
+    assert out["c0"].dtype == float

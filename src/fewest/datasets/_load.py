@@ -10,7 +10,7 @@ import gzip
 import hashlib
 import json
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib import resources
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -38,7 +38,7 @@ def names() -> tuple[str, ...]:
     return NAMES
 
 
-def load(name: str, path: str | Path | None = None) -> Dataset:
+def load(name: str, path: str | Path | None = None, *, categories: bool = False) -> Dataset:
     """Load a dataset, checked for its columns, its number of rows and its checksum.
 
     Parameters
@@ -48,6 +48,8 @@ def load(name: str, path: str | Path | None = None) -> Dataset:
     path : path, optional
         The original file, a folder that holds it, or a data folder of tables with their ``schema.json``; default: the
         folder that FEWEST_DATA names. With a path, ``german`` is read from there as well.
+    categories : bool
+        Give columns of text the dtype ``category``, as models that take categories want them.
 
     Examples
     --------
@@ -59,7 +61,13 @@ def load(name: str, path: str | Path | None = None) -> Dataset:
     1     0 to 200 DM               48  radio/television
     >>> german.y[:2].tolist()
     [0, 1]
+    >>> str(load("german", categories=True).X["purpose"].dtype)
+    'category'
     """
+    if categories:
+        plain = load(name, path)
+        X = plain.X.astype(dict.fromkeys(plain.X.select_dtypes(exclude="number"), "category"))
+        return replace(plain, X=X, schema=replace(plain.schema, dtypes=dict(X.dtypes)))
     wanted = book(name)
     if name == "german" and path is None:
         return load_german()

@@ -69,14 +69,8 @@ def _refuse(chosen: Choices) -> None:
 
 def _narrowed(constraints: Constraints, references: Anyone, j: int) -> Domain:
     """The values of a feature that the constraints on it leave."""
-    schema, domain = references.schema, references.domains[j]
-    kept = np.ones(len(domain), dtype=bool)
-    for item in constraints:
-        if schema.names[j] in item.features():
-            # A value that goes to itself: what is left is what depends on the value alone.
-            permits = item.permits(schema, domain.frame, domain.frame)
-            kept &= True if permits is None else permits
-    return domain.take(kept)
+    domain = references.domains[j]
+    return domain.take(constraints.leave(references.schema, domain.feature, domain.frame))
 
 
 @dataclass(frozen=True, eq=False)

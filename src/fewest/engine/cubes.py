@@ -21,7 +21,7 @@ from fewest.engine.search import Budget, Found, Problem
 from fewest.engine.search.problem import Floor, MixtureCubes
 from fewest.engine.structure import Opaque
 from fewest.tables.arrays import Bools, Floats, Ints, Ints32
-from fewest.tables.closeness import Distances
+from fewest.tables.closeness import Distances, GoalRows
 from fewest.tables.frames import mix
 from fewest.tables.schema import Schema
 
@@ -81,6 +81,7 @@ class Task:
     units: MoveGroups
     inside: ModelReading
     goals: Floats
+    goal_rows: GoalRows
     own_tolerance: float
     deadline: float
     alternatives: int

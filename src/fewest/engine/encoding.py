@@ -245,3 +245,14 @@ _SPECIAL: dict[str, Callable[[Any, Sources], Sources]] = {
     "SplineTransformer": lambda splines, inputs: _evenly(splines.n_features_out_, inputs),
     "FunctionTransformer": _function,
 }
+
+
+def single_columns(steps: Any, n_columns: int) -> Ints32 | str:
+    """For transformers inside another model: the input column each of their outputs comes from; a reason if several."""
+    try:
+        outputs = _outputs(steps, [frozenset({column}) for column in range(n_columns)])
+    except NotUnderstoodError as why:
+        return str(why)
+    if any(len(columns) != 1 for columns in outputs):
+        return "a column of it comes from several columns, or from none"
+    return np.array([next(iter(columns)) for columns in outputs], dtype=np.int32)

@@ -12,11 +12,12 @@ import pandas as pd
 from fewest.decision import Decision
 from fewest.engine.encoding import Encoding
 from fewest.engine.structure import Opaque, read
-from fewest.engine.structure.base import Additive, Structure
+from fewest.engine.structure.base import Additive, Module, Structure
 from fewest.errors import DoubtError, FewestWarning
 from fewest.tables.arrays import Bools, Floats, Ints, Ints32
 from fewest.tables.frames import mix
 from fewest.tables.schema import Schema
+from fewest.tables.scores import home_of
 
 SAMPLE = 48  # cases that are mixed with references to try what was read
 PATTERNS = 256  # combinations of missing values that are tried, about
@@ -47,7 +48,10 @@ class ModelReading:
             kind="proba" if decision.kind == "torch" else str(decision.kind), threshold=decision.cut,
         )  # fmt: skip
         if isinstance(structure, Opaque):
-            return cls(encoding, structure, blocks=_mixes(encoding, schema, cases, goals))
+            blocks = _mixes(encoding, schema, cases, goals)
+            if blocks and decision.kind == "torch" and home_of(encoding.final).type in ("cpu", "cuda"):
+                structure = Module(structure.reason, encoding.final, decision.positive_index, decision.cut)
+            return cls(encoding, structure, blocks=blocks)
         found = cls(encoding, structure)
         try:
             for rows, encoded in zip((cases, goals), found._believe(schema, cases, goals), strict=True):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -24,7 +24,7 @@ from fewest.references.base import References
 from fewest.results.answers import Answers
 from fewest.results.explanation import Status
 from fewest.tables.arrays import Bools, Floats, Ints, Ints32
-from fewest.tables.closeness import Distances
+from fewest.tables.closeness import GoalRows
 
 REJECTIONS = 12  # after this many sets that the model does not confirm, the model's own scores are searched instead
 OWN_ROUNDS = 64
@@ -42,12 +42,16 @@ class PointGoals:
         self._chosen, self._reader, self._engine = chosen, reader, engine
         self._units = MoveGroups.build(chosen.references.schema, chosen.constraints)
 
+    @cached_property
+    def _goal_rows(self) -> GoalRows:
+        return GoalRows(self._chosen.references.schema, self._chosen.references.frame)
+
     def task(self, frame: pd.DataFrame, deadline: float, alternatives: int) -> Task:
         """What is asked of a table, with what was read of the model."""
         inside, goals = self._reader.look(frame), self._reader.goals()
         return Task(
-            self._chosen, self._units, inside, goals, self._reader.band, deadline, alternatives, self._engine,
-            self._chosen.credibility,
+            self._chosen, self._units, inside, goals, self._goal_rows, self._reader.band, deadline, alternatives,
+            self._engine, self._chosen.credibility,
         )  # fmt: skip
 
     def prepare(self, frame: pd.DataFrame, deadline: float, alternatives: int) -> TableWork:
@@ -87,7 +91,7 @@ def _answer(task: Task, frame: pd.DataFrame) -> Answers:
     answers.strategy[rows] = 1
     task = replace(task, inside=inside)
     cases = frame.iloc[rows]
-    far = Distances.read(task.schema, cases, references.frame)
+    far = task.goal_rows.distances(cases)
     inside.check_part(task.schema, cases, references.frame, far.absent())
     candidates = references.candidates(cases, far)
     answers.reference[rows] = candidates[:, 0]

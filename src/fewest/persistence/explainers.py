@@ -27,6 +27,7 @@ from fewest.persistence._readers import as_json, pack, parse, read_bytes, refuse
 from fewest.persistence._settings import constraints_from_json, constraints_to_json
 from fewest.persistence.versions import versions
 from fewest.tables.files import write_bytes
+from fewest.tables.model_kinds import NUMBERS
 from fewest.tables.saved_schema import plain
 
 FORMAT = 1
@@ -112,7 +113,7 @@ def as_bytes(explainer: Explainer, training_rows: bool = False) -> bytes:
         "structure": explainer.structure, "credibility": None,
     }  # fmt: skip
     if decision.names is not None:
-        content["decision"]["names"] = [decision.names.get(label) for label in decision.classes]
+        content["decision"]["names"] = [decision.names.get(label) for label in decision.classes or (0, 1)]
     if explainer.credibility is not None:
         content["credibility"], dense = credibility_members(explainer.credibility, training_rows)
         more = {**more, **dense}
@@ -173,6 +174,10 @@ def _check_manifest(members: Mapping[str, bytes], name: str) -> None:
 
 
 def _decision(model: Any, content: Mapping[str, Any], name: str) -> Decision:
+    if content["kind"] in NUMBERS:
+        cut, above = float(content["threshold"]), content["positive"] == 1
+        words = {side: word for side, word in enumerate(content.get("names", [])) if word is not None}
+        return Decision(model, threshold=cut if above else -cut, names=words or None, above=above)
     classes = np.asarray(model.classes_).tolist()
     if plain(classes) != content["classes"]:
         raise refused(name, "its model has other classes than were written")

@@ -14,7 +14,7 @@ from fewest.errors import DataError, UsageError
 from fewest.references._round_values import as_frame
 from fewest.references.base import References
 from fewest.references.domains import Domain, read_domain
-from fewest.references.file import Saved
+from fewest.references.landing_rows import Landed
 from fewest.references.single import centre_of
 from fewest.references.spread import Spread
 from fewest.references.training_rows import TrainingRows
@@ -56,20 +56,6 @@ class Anyone(References):
             support=np.full(n, -1, dtype=np.int64), score=np.full(n, self.score[0]), provenance=self.provenance,
             spread=self.spread, made=self,
         )  # fmt: skip
-
-
-@dataclass(frozen=True, eq=False, kw_only=True)
-class Landed(References):
-    """Where the answers of one table lead, a row each; files and readers get the domains they come from."""
-
-    made: Anyone = field(repr=False)
-
-    def __repr__(self) -> str:
-        return repr(self.made)
-
-    def saved(self) -> Saved:
-        """What a file of the domains holds: the typical case."""
-        return self.made.saved()
 
 
 def anyone(

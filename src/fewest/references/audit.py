@@ -24,6 +24,9 @@ REFERENCE_COLUMNS = (
 )  # fmt: skip
 
 
+SHOWN = 5  # warnings in the short form
+
+
 class Dense(Protocol):
     """What an audit asks of a density of accepted cases."""
 
@@ -65,7 +68,7 @@ class People:
         return People(tuple(self.ranges[k] for k in own), tuple(self.counts[k] for k in own), self.nearest)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Audit:
     """What to look at before references are used on people.
 
@@ -94,12 +97,22 @@ class Audit:
     {'feature': 'debt', 'value': 2, 'nearest': 2, 'possible': True}
     >>> audit.flags()
     ['mean: it stands for 2 people, fewer than 10']
+    >>> audit
+    <audit of 1 reference, 0 signed; warnings: 1>
+      mean: it stands for 2 people, fewer than 10
     """
 
     references: pd.DataFrame
     table: pd.DataFrame
     schema: Schema
     threshold: float
+
+    def __repr__(self) -> str:
+        count, flags = len(self.references), self.flags()
+        signed = int(self.references["signed"].astype(bool).sum())
+        head = f"<audit of {count} reference{'s' if count != 1 else ''}, {signed} signed; warnings: {len(flags)}>"
+        more = [f"  ... and {len(flags) - SHOWN} more: audit.flags()"] if len(flags) > SHOWN else []
+        return "\n".join([head, *(f"  {flag}" for flag in flags[:SHOWN]), *more])
 
     def flags(self) -> list[str]:
         """Everything that is wrong or worth a look, one sentence each; signatures that are lacking are not."""

@@ -313,6 +313,7 @@ class References:
                 "positive": None if decision.positive is None else str(decision.positive),
                 "outcome": decision.negative_name,
                 "threshold": decision.cut,
+                **({} if decision.above else {"above": False}),
             },
             assignment=self.assignment,
             provenance=dict(self.provenance),

@@ -41,7 +41,8 @@ def single(
         Training rows.
     y : (n,) labels
         Their labels, as the model knows them; the rows that do not have the positive label are used. Or booleans, True
-        where a row was accepted (not with a model whose classes are booleans or 0 and 1: there they are labels).
+        where a row was accepted (not with a model whose classes are booleans or 0 and 1: there they are labels). For
+        regressors the true numbers, or None: the model's own predictions say who is accepted.
     centre : str
         ``mean``: mean of numbers, most frequent level of the rest; ``median``: the median instead of the mean;
         ``medoid``: the real row nearest to the median centre, among those the model accepts.

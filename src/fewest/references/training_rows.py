@@ -16,6 +16,7 @@ import pandas as pd
 from fewest.decision import Decision
 from fewest.errors import DataError, FewestWarning, UsageError
 from fewest.tables.arrays import Bools
+from fewest.tables.model_kinds import NUMBERS
 from fewest.tables.schema import Schema
 
 SHOWN = 6
@@ -76,9 +77,12 @@ def read_labels(decision: Decision, y: Any, frame: pd.DataFrame) -> Labels:
     """Which rows the labels call refused and which accepted.
 
     Booleans are labels where the classes are booleans, or 0 and 1, which XGBoost makes of them. With any other model
-    they say which rows were accepted.
+    they say which rows were accepted. For a model that predicts numbers, labels are such numbers; without labels its
+    own predictions say who is accepted.
     """
     if y is None:
+        if decision.kind in NUMBERS:
+            return _by_number(decision, frame)
         return Labels(np.zeros(len(frame), dtype=bool), np.ones(len(frame), dtype=bool))
     labels = np.asarray(y)
     if labels.ndim != 1 or len(labels) != len(frame):
@@ -90,6 +94,8 @@ def read_labels(decision: Decision, y: Any, frame: pd.DataFrame) -> Labels:
     known = decision.classes or (() if decision.positive is None else (decision.positive,))
     if all(isinstance(label, bool | np.bool_) for label in found) and not (known and set(known) <= {0, 1}):
         return _mask(decision, labels.astype(bool), frame)
+    if decision.kind in NUMBERS and decision.positive is None:
+        return _on_a_side(decision, labels)
     _check_known(decision, found)
     refused = np.asarray(labels == decision.positive)
     return Labels(refused, ~refused if decision.against is None else np.asarray(labels == decision.against))
@@ -148,6 +154,38 @@ def _check_known(decision: Decision, found: list[Any]) -> None:
             f"no row is labelled {decision.positive!r}, the class that is explained; the labels are {_listed(found)}",
             do=f"correct `positive=` or the labels, or pass {mask}",
         )
+
+
+def _by_number(decision: Decision, frame: pd.DataFrame) -> Labels:
+    """What a model that gives numbers decides itself; refused where its threshold leaves nobody to compare with."""
+    verdicts = decision.verdicts(frame)
+    accepted, values = ~verdicts.positive, verdicts.score * (1 if decision.above else -1)
+    if accepted.all() or not accepted.any():
+        side = decision.negative_name if accepted.all() else decision.positive_name
+        said = f"the model calls all {len(frame)} training rows {side}: its numbers for them are from "
+        said, do = f"{said}{values.min():.6g} to {values.max():.6g}", "choose a threshold inside that range"
+        if not accepted.any():
+            raise DataError(f"{said}, so there is nobody to compare with", do=do)
+        warnings.warn(f"{said}\n  Try: {do}", FewestWarning, stacklevel=4)
+    return Labels(~accepted, accepted)
+
+
+def _on_a_side(decision: Decision, labels: Any) -> Labels:
+    """Which true numbers lie on the side that is explained; of a detector, 1 and -1 as its ``predict`` has them."""
+    if decision.kind == "outlier":
+        if not set(pd.unique(labels).tolist()) <= {-1, 1}:
+            raise DataError(
+                "labels of a detector are 1 (ordinary) and -1", do="pass those, or y=None: its own verdicts"
+            )
+        refused = labels == (-1 if decision.above else 1)
+    else:
+        if labels.dtype.kind not in "fiu":
+            raise DataError(
+                f"the model predicts numbers, and the labels are {_listed(pd.unique(labels).tolist())}",
+                do="pass the numbers it was fitted on, or y=None: its own predictions say who is accepted",
+            )
+        refused = labels >= decision.threshold if decision.above else labels <= decision.threshold
+    return Labels(np.asarray(refused), ~np.asarray(refused))
 
 
 def _mask(decision: Decision, accepted: Bools, frame: pd.DataFrame) -> Labels:

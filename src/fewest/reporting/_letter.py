@@ -15,14 +15,15 @@ from fewest.errors import UndefinedError, UsageError
 from fewest.references import References
 from fewest.references.file import Saved
 from fewest.reporting._reasons import AT_MOST, Codes, Reason, Reasons, reasons
+from fewest.reporting.letter_template import LetterTemplate, long_date
 from fewest.reporting.page_templates import render
 from fewest.results.explanation import Explanation, Status
 from fewest.tables.schema import Schema
 from fewest.tables.values import Cells
-from fewest.tables.wording import printable, show_measured, show_name
+from fewest.tables.wording import cell, printable, show_measured, show_name
 
 NOTE = (
-    "This letter supports a notice of the principal reasons for a decision. It describes what the model's decision "
+    "The letter supports a notice of the principal reasons for a decision. It describes what the model's decision "
     "depended on; it is not legal advice."
 )
 EXPLAIN = (
@@ -54,13 +55,45 @@ class LetterError(UndefinedError):
         super().__init__(f"no letter is written: {'; '.join(self.why)}", do="; ".join(remedies))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Letter:
-    """A letter, and the reasons it gives."""
+    """A letter: what it says, and the reasons it gives.
 
-    text: str
-    html: str
+    Attributes
+    ----------
+    values : mapping
+        What templates are filled with.
+    audit : mapping
+        What the letter rests on, for the files and not for the applicant: case, reference, signature, reasons.
+    reasons : Reasons
+    """
+
+    values: Mapping[str, Any]
+    audit: Mapping[str, str]
     reasons: Reasons
+
+    @property
+    def text(self) -> str:
+        """The letter as text."""
+        return render("letter.txt.j2", **self.values)
+
+    @property
+    def html(self) -> str:
+        """The letter as an HTML page."""
+        return render("letter.html.j2", **self.values)
+
+    @property
+    def audit_sheet(self) -> str:
+        """What the letter rests on, as text."""
+        width = max(map(len, self.audit))
+        return "".join(f"{name:<{width}}  {said}\n" for name, said in self.audit.items())
+
+    def fill(self, template: LetterTemplate) -> str:
+        """The letter in a form of one's own."""
+        return template.fill(self.values)
+
+    def __repr__(self) -> str:
+        return f"<letter of case {self.audit['case']}: reasons {self.audit['reasons']}>"
 
 
 def letter(
@@ -73,8 +106,13 @@ def letter(
     max_reasons: int = AT_MOST,
     subject: str = "your application",
     dated: date | None = None,
+    locale: str | None = None,
+    sender: str = "",
+    recipient: str = "",
+    our_reference: str = "",
+    fields: Mapping[str, str] | None = None,
 ) -> Letter:
-    """A letter with the reasons of one decision, as text and as HTML.
+    """A letter with the reasons of one decision, as text, as HTML, or in a `LetterTemplate` of one's own.
 
     It is refused, with everything that stands against it, when the answer is not verified and proved, when its smallest
     sets are not all known, when a protected feature is in one of them, when the reference was not signed off as it is
@@ -98,6 +136,12 @@ def letter(
         What was decided on.
     dated : date, optional
         Default: no date.
+    locale : str, optional
+        How the date is written, ``"de_DE"`` for 12. November 2026; needs Babel. Default: 2026-11-12.
+    sender, recipient, our_reference : str
+        Who writes, who reads and under which reference; they may have several lines.
+    fields : mapping, optional
+        More for a template of one's own: name -> text.
 
     Examples
     --------
@@ -123,8 +167,17 @@ def letter(
     if unnamed:
         add = 'add a line to the table of codes: {},any,CODE,"What to say"'
         raise LetterError({f'"{n}" has no code for a change of this direction': add.format(n) for n in unnamed})
-    values = _values(answer, saved, saved.schema, found, subject, dated)
-    return Letter(render("letter.txt.j2", **values), render("letter.html.j2", **values), found)
+    said = {
+        "dated": "" if dated is None else long_date(dated, locale),
+        "date": dated,
+        "language": (locale or "en").replace("_", "-"),
+        "subject": printable(subject),
+        "sender": _lines_of(sender),
+        "recipient": _lines_of(recipient),
+        "our_reference": printable(our_reference),
+        "fields": {name: "\n".join(_lines_of(text)) for name, text in (fields or {}).items()},
+    }
+    return Letter({**_values(answer, saved.schema, found), **said}, _audit(answer, saved, found), found)
 
 
 def _against(answer: Explanation, saved: Saved, schema: Schema, protected: Collection[str]) -> list[Cause]:
@@ -171,31 +224,49 @@ def _unsigned(answer: Explanation, saved: Saved, schema: Schema) -> list[Cause]:
     return []
 
 
-def _values(
-    answer: Explanation, saved: Saved, schema: Schema, found: Reasons, subject: str, dated: date | None
-) -> dict[str, Any]:
-    """What the templates are filled with; texts of data and tables are on one line."""
-    signature = saved.signatures[saved.names.index(str(answer.reference))]
-    assert signature is not None
+def _lines_of(text: str) -> list[str]:
+    """The lines of an address, without what cannot be seen."""
+    return [printable(line) for line in text.splitlines()]
+
+
+def _values(answer: Explanation, schema: Schema, found: Reasons) -> dict[str, Any]:
+    """What templates are filled with; texts of data and tables are on one line."""
     unit = {feature.name: feature.unit for feature in schema.features}
     return {
-        "note": NOTE,
-        "dated": "" if dated is None else dated.isoformat(),
-        "subject": printable(subject),
         "by_effect": all(reason.effect is not None for reason in found.given),
         "given": [_line(k, reason, unit) for k, reason in enumerate(found.given, start=1)],
         "tied": [_line(k, reason, unit) for k, reason in enumerate(found.tied, start=len(found.given) + 1)],
         "changes": [
-            (show_name(one.title), show_measured(one.after, one.unit), show_measured(one.before, one.unit))
+            (show_name(one.title), _unquoted(one.after, one.unit), _unquoted(one.before, one.unit))
             for one in answer.changes
         ],
         "sets": found.sets,
         "less": "cheaper" if answer.weighted else "smaller",
         "label": printable(str(answer.label)),
-        "reference": printable(str(answer.reference)),
-        "signature": printable(str(signature)),
-        "record": signature.fingerprint[:12],
     }
+
+
+def _audit(answer: Explanation, saved: Saved, found: Reasons) -> dict[str, str]:
+    """What the letter rests on."""
+    signature = saved.signatures[saved.names.index(str(answer.reference))]
+    assert signature is not None
+    codes = [f"{reason.code.code} ({reason.feature})" for reason in found.given if reason.code is not None]
+    return {
+        "case": printable(str(answer.label)),
+        "row": str(answer.row),
+        "reasons": printable(" ".join(", ".join(codes).split())),
+        "smallest sets": str(found.sets),
+        "compared with": printable(str(answer.reference)),
+        "reference": printable(str(signature)),
+        "record": signature.fingerprint[:12],
+        "note": NOTE,
+    }
+
+
+def _unquoted(value: Any, unit: str | None) -> str:
+    """A value with its unit; text without quotes where it cannot be taken for anything else."""
+    split = isinstance(value, str) and any(mark in value for mark in (" instead of ", ";"))
+    return cell(value) if isinstance(value, str) and not split else show_measured(value, unit)
 
 
 def _line(number: int, reason: Reason, units: Mapping[str, str | None]) -> dict[str, Any]:
@@ -206,7 +277,7 @@ def _line(number: int, reason: Reason, units: Mapping[str, str | None]) -> dict[
         "number": number,
         "code": printable(" ".join(reason.code.code.split())),
         "text": printable(" ".join(reason.code.text.split())),
-        "case": show_measured(reason.case, unit),
-        "typical": show_measured(reason.typical, unit),
+        "case": _unquoted(reason.case, unit),
+        "typical": _unquoted(reason.typical, unit),
         "necessary": reason.kind == "necessary",
     }

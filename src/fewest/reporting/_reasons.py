@@ -18,6 +18,7 @@ import pandas as pd
 
 from fewest.decision import Decision
 from fewest.errors import DataError, UsageError
+from fewest.results.drawing import percent
 from fewest.results.explanation import Change, Explanation, Status
 from fewest.results.explanations import Explanations
 from fewest.tables.schema import Schema
@@ -151,9 +152,9 @@ class Reason:
     code: Code | None = None  # what the table of codes calls it
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Reasons:
-    """The reasons of one decision, most important first."""
+    """The reasons of one decision, most important first; prints as a line."""
 
     row: int
     label: Any
@@ -161,6 +162,13 @@ class Reasons:
     left_out: tuple[Reason, ...]  # all others
     tied: tuple[Reason, ...]  # those left out that weigh as much as the last one given
     sets: int  # how many smallest sets there are
+
+    def __repr__(self) -> str:
+        parts = [
+            reason.feature if reason.effect is None else f"{reason.feature} {percent(reason.effect)}"
+            for reason in self.given
+        ]
+        return f"<reasons of case {self.label}: {', '.join(parts)}>"
 
 
 def reasons(
@@ -203,6 +211,8 @@ def reasons(
     >>> (found,) = reasons(out)
     >>> [(reason.feature, reason.kind, round(reason.effect, 2)) for reason in found.given]
     [('debt', 'necessary', 0.54), ('late', 'necessary', 0.46)]
+    >>> found
+    <reasons of case 0: debt 54 %, late 46 %>
     """
     if max_reasons < 1:
         raise UsageError(f"max_reasons is {max_reasons}", do="ask for at least one reason")

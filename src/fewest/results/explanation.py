@@ -62,6 +62,8 @@ class Change:
     'duration_months had been 18 instead of 48'
     >>> str(Change("duration_months", 48, 18, "Duration", "months"))
     'Duration had been 18 months instead of 48 months'
+    >>> Change("duration_months", 48, 18, "Duration", "months").arrow
+    'Duration 48 → 18 months'
     """
 
     feature: str
@@ -84,6 +86,12 @@ class Change:
     def put(self) -> str:
         """The feature and the value it gets."""
         return f"{show_name(self.title)} {show_measured(self.after, self.unit)}"
+
+    @property
+    def arrow(self) -> str:
+        """The change as a list shows it: from what to what."""
+        unit = f" {printable(self.unit)}" if self.unit and not isinstance(self.after, str) else ""
+        return f"{show_name(self.title)} {cell(self.before)} \u2192 {cell(self.after)}{unit}"
 
     def __str__(self) -> str:
         after, before = (show_measured(value, self.unit) for value in (self.after, self.before))
@@ -144,6 +152,7 @@ class About:
     outcome: str  # Name of the one changes lead to
     threshold: float
     percent: bool  # Whether scores are probabilities
+    number: str = ""  # Whether scores are predicted numbers (``up``) or minus them (``down``)
     plus: bool = False  # Whether this is SEV+
     weighted: bool = False  # Whether features have weights
     has_density: bool = False  # Whether a `Credibility` is set, so that log-densities are known
@@ -202,6 +211,8 @@ class Explanation:
         How dense accepted cases lie where the changes lead, where a `Credibility` is set.
     facts : tuple of Fact
         All features in the order of the columns, where they are known; else empty.
+    number : str
+        ``up`` where the score is a predicted number, ``down`` where it is minus one; else empty.
     """
 
     row: int
@@ -228,11 +239,16 @@ class Explanation:
     log_density: float | None = None
     facts: tuple[Fact, ...] = ()
     all_listed: bool = False
+    number: str = ""
     # Where the model is at hand: the changed features in the order drawn, with its scores before and after each
     steps: Callable[[], list[tuple[str, float, float]]] | None = field(default=None, compare=False, repr=False)
 
     def __str__(self) -> str:
         return sentence(self)
+
+    def shown(self, score: float) -> str:
+        """A score as people read it."""
+        return show_score(score, self.threshold, self.shows_percent, self.number)
 
     def plot(self, ax: Any = None) -> Any:
         """Draw how the changed facts carry the score over the cut-off (`fewest.plots.ScoreLineDisplay`)."""
@@ -248,6 +264,11 @@ class Explanation:
         return Card(sentence(self), proof_line(self), rows, proved, HEADINGS_PLUS if self.plus else HEADINGS).html()
 
 
+def _of(answer: Explanation) -> str:
+    """What stands before a score."""
+    return "" if answer.number else f"{printable(answer.positive)}: "
+
+
 def what_is_proved(answer: Explanation) -> str:
     """What the proof of an answer says: nothing smaller (with weights cheaper, with a floor credible) does it."""
     less = "cheaper" if answer.weighted else "smaller"
@@ -259,10 +280,8 @@ def proof_lines(answer: Explanation) -> list[str]:
     proof, out = answer.proof, []
     by = f"({proof.strategy}, {proof.nodes:,} nodes)"
     if proof.verified and answer.score_after is not None:
-        before, after = (
-            show_score(score, answer.threshold, answer.shows_percent) for score in (answer.score, answer.score_after)
-        )
-        out.append(f"re-checked on the model ({printable(answer.positive)}: {before}, then {after})")
+        before, after = (answer.shown(score) for score in (answer.score, answer.score_after))
+        out.append(f"re-checked on the model ({_of(answer)}{before}, then {after})")
     if answer.status == Status.EXPLAINED and proof.minimal:
         out.append(f"proved: {what_is_proved(answer)} {by}")
     if answer.status in (Status.UNREACHABLE, Status.NOT_CREDIBLE):
@@ -313,8 +332,9 @@ def sentence(answer: Explanation) -> str:
     """The answer in one sentence.
 
     A score is printed with the class it is the score of: 48 % beside "good" alone could be read as the chance of good.
+    A predicted number stands for itself.
     """
-    before = show_score(answer.score, answer.threshold, answer.shows_percent)
+    before = answer.shown(answer.score)
     outcome, positive = printable(answer.outcome), printable(answer.positive)
     if answer.status == Status.ALREADY_NEGATIVE:
         return f"The model did not predict {positive} here ({before}): there is nothing to explain."
@@ -324,10 +344,10 @@ def sentence(answer: Explanation) -> str:
         return _not_credible(answer)
     if answer.status == Status.BUDGET and not answer.changes:
         return f"Stopped before an answer was found: {at_least(answer)}."
-    after = show_score(float(answer.score_after or 0.0), answer.threshold, answer.shows_percent)
+    after = answer.shown(float(answer.score_after or 0.0))
     if answer.plus:
         parts = listed([change.put for change in answer.changes])
         return f"{parts} alone, put onto the typical case, would have led to {positive} ({after})."
     tail = "" if answer.status == Status.EXPLAINED else " A smaller set may exist: the search was stopped."
     parts = listed([str(change) for change in answer.changes])
-    return f"If {parts}, the model would have predicted {outcome} ({positive}: {after} instead of {before}).{tail}"
+    return f"If {parts}, the model would have predicted {outcome} ({_of(answer)}{after} instead of {before}).{tail}"

@@ -22,9 +22,9 @@ from fewest.results import record
 from fewest.results.answers import Answers
 from fewest.results.enough import Enough, enough_of
 from fewest.results.explanation import STATUSES, About, Change, Explanation, Fact, Status
+from fewest.results.export import also_written, as_csv, write_excel
 from fewest.results.lookup import ByLabel, places_of
 from fewest.results.population import Origin, Summary, Tally, figure, summarize
-from fewest.tables.files import write_text
 from fewest.tables.frames import mix
 from fewest.tables.json_cells import Read, goal_cells, moved_cells
 from fewest.tables.saved_schema import plain
@@ -135,20 +135,20 @@ class Explanations:
     def about(self) -> About:
         """Names of the outcomes, and what else sentences need."""
         decision = self.references.decision
-        percent = decision.kind in ("proba", "torch") and len(decision.classes) <= 2
         dense = not np.isnan(self.answers.log_density).all()
         return About(
-            positive=decision.positive_name, outcome=decision.negative_name, threshold=decision.cut, percent=percent,
-            plus=self.plus, weighted=self.weighted, has_density=dense,
+            positive=decision.positive_name, outcome=decision.negative_name, threshold=decision.cut,
+            percent=decision.shows_percent, number=decision.number, plus=self.plus, weighted=self.weighted,
+            has_density=dense,
         )  # fmt: skip
 
-    def answered(self, first: int = 0, hashes: npt.NDArray[np.uint64] | None = None) -> record.Answered:
+    def answered(self, first: int = 0, hashes: Any = None, labels: Sequence[str] | None = None) -> record.Answered:
         """What the columns of the answers are computed from; the first row has that number."""
-        return self._answered(self.answers, np.arange(first, first + len(self)), hashes)
+        return self._answered(self.answers, np.arange(first, first + len(self)), hashes, labels)
 
-    def _answered(self, answers: Answers, rows: npt.NDArray[np.int64], hashes: Any = None) -> record.Answered:
+    def _answered(self, answers: Answers, rows: Any, hashes: Any = None, labels: Any = None) -> record.Answered:
         names, ends = self.references.names, self._ends
-        return record.Answered(answers, rows, self.schema, self.about, names, self.strategies, ends, hashes)
+        return record.Answered(answers, rows, self.schema, self.about, names, self.strategies, ends, hashes, labels)
 
     def _ends(
         self, moved: npt.NDArray[np.bool_], of: npt.NDArray[np.int64], goal_of: npt.NDArray[Any], read: Read
@@ -313,7 +313,9 @@ class Explanations:
 
     def tables(self, columns: Sequence[str] | None = None) -> Iterator[pd.DataFrame]:
         """The answers in the columns of a run folder, or in those that are named, as one table."""
-        yield record.table(self.answered(), columns or [name for name in record.names_in("part") if name != "hash"])
+        labels = self.frame.index.astype(str).tolist() if self.origin.names_cases else None
+        wanted = columns or [name for name in record.names_in("part") if name != "hash"]
+        yield record.table(self.answered(labels=labels), wanted)
 
     def cases(self, columns: Sequence[str] | None = None) -> Iterator[pd.DataFrame]:
         """The cases themselves as one table, indexed by row number."""
@@ -326,7 +328,7 @@ class Explanations:
     @property
     def origin(self) -> Origin:
         """What the search has to add; settings and fingerprints belong to run folders."""
-        return Origin(notes=self.notes)
+        return Origin(notes=self.notes, names_cases=not self.frame.index.equals(pd.RangeIndex(len(self))))
 
     def saved_references(self) -> Saved:
         """The references as a file holds them."""
@@ -345,11 +347,11 @@ class Explanations:
 
         The first column, ``case``, holds the labels; lists are JSON inside their cells.
         """
-        # By name: how tables are shown belongs to reporting, which imports this.
-        as_csv = import_module("fewest.reporting.views").as_csv
-        table = self.to_frame(sentences=True)
-        table.insert(0, "case", table.index)
-        return _also_written(str(as_csv(table).decode()), path)
+        return also_written(as_csv(self.to_frame(sentences=True)), path)
+
+    def to_excel(self, path: str | Path) -> None:
+        """Write the same table as an Excel file, with a header that stays and columns that can be filtered."""
+        write_excel(self.to_frame(sentences=True), Path(path))
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values under a versioned schema, one record per case."""
@@ -368,7 +370,7 @@ class Explanations:
     def to_json(self, path: str | Path | None = None) -> str:
         """The answers as JSON text, also written to ``path`` where one is given."""
         text = json.dumps(self.to_dict(), indent=1, allow_nan=False, default=plain)
-        return _also_written(text, path, end="\n")
+        return also_written(text, path, end="\n")
 
     def __repr__(self) -> str:
         counts = ", ".join(f"{count} {Status(name).words}" for name, count in self.counts().items() if count)
@@ -392,9 +394,3 @@ class Explanations:
     def _explained(self) -> npt.NDArray[np.int64]:
         """Rows with a SEV."""
         return np.flatnonzero(self.answers.status == STATUSES.index(Status.EXPLAINED))
-
-
-def _also_written(text: str, path: str | Path | None, end: str = "") -> str:
-    if path is not None:
-        write_text(path, text + end)
-    return text

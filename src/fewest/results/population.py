@@ -43,6 +43,7 @@ class Origin:
     fingerprints: tuple[tuple[str, str], ...] = ()  # What a run was made of: name and SHA-256 or version
     notes: tuple[str, ...] = ()  # What the search has to add
     keeps_cases: bool = True  # Whether the cases themselves are there
+    names_cases: bool = False  # Whether cases have names of their own, beside their row
 
 
 @dataclass(frozen=True)

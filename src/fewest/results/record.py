@@ -44,6 +44,7 @@ class Answered:
     # the changed cells before and after, set by set
     ends: Callable[[Bools, Ints, npt.NDArray[Any], Read], Ends]
     hashes: npt.NDArray[np.uint64] | None = None  # (n,) uint64
+    labels: Sequence[str] | None = None  # (n,): What the cases are called, where it is not by their row
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -116,6 +117,10 @@ class Answered:
         """The reference of each row as a place among names, each name once."""
         codes, names = pd.factorize(np.array(self.references, dtype=object))
         return np.append(codes, -1)[self.answers.reference], tuple(names)
+
+    def called(self) -> tuple[Ints, Sequence[str]]:
+        """What each row is called as a place among names; none where rows have no other name than their number."""
+        return (np.full(len(self), -1), ()) if self.labels is None else (np.arange(len(self)), self.labels)
 
     def n_listed(self) -> tuple[Ints, Bools]:
         """How many sets are listed for each row, and where any were asked for."""
@@ -236,9 +241,12 @@ def changes_to_dicts(changes: Iterable[Change]) -> list[dict[str, Any]]:
 
 
 FIELDS = (
-    Field("row", "whole", "part certificate csv json", "Number of the case in the data, from 0 on.",
+    Field("row", "whole", "part certificate csv json",
+          "Number of the case, from 0 on: in the data, or among those of them that were not left out.",
           lambda a: (a.rows, None)),
-    Field("label", "text", "json", "Its index label."),
+    Field("label", "word", "part certificate csv json",
+          "What it is called: its index label or the column named with `--id`; absent where that is its row.",
+          lambda a: a.called(), optional=True),
     Field("hash", "hash", "part certificate", "Fingerprint of its values, 64 bits.", lambda a: a.hashes),
     Field("status", "word", "frame part certificate csv json http", "How the case ended.",
           lambda a: (a.answers.status, STATUS_NAMES), lambda e: e.status.value,
@@ -303,9 +311,14 @@ def names_in(place: Place) -> tuple[str, ...]:
     return tuple(field.name for field in fields_in(place))
 
 
+def is_kept(field: Field, answered: Answered) -> bool:
+    """Whether the answers have something to say in a field: names of cases are not kept where there are none."""
+    return field.name != "label" or answered.labels is not None
+
+
 def table(answered: Answered, columns: Sequence[str], typed: bool = False) -> pd.DataFrame:
     """Columns of answers as a pandas table: as a run folder has them, or typed as in `Explanations.to_frame`."""
-    chosen = [field for name in columns for field in FIELDS if field.name == name]
+    chosen = [field for name in columns for field in FIELDS if field.name == name and is_kept(field, answered)]
     out = pd.DataFrame({field.name: field.series(answered, typed) for field in chosen})
     return out.astype({field.name: field.dtype for field in chosen if typed and field.dtype is not None})
 
@@ -340,6 +353,7 @@ def to_explanation(
         outcome=about.outcome,
         positive=about.positive,
         shows_percent=about.percent,
+        number=about.number,
         threshold=about.threshold,
         plus=about.plus,
         weighted=about.weighted,

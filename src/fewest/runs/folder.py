@@ -17,7 +17,7 @@ from fewest.runs.storage import append, cannot_write, digest, file_digest, put, 
 WORDS = {
     "model": "the model", "data": "the data", "references": "the references", "settings": "a setting",
     "version": "the version of fewest", "schema": "the schema", "format": "the format", "kind": "the kind",
-    "about": "the title or another name", "tree": "the tree",
+    "about": "the title or another name", "tree": "the tree", "rejected": "the rows left out",
 }  # fmt: skip
 
 
@@ -83,7 +83,7 @@ class Folder:
 
     def _same(self, begun: Mapping[str, Any]) -> None:
         """Refuse to go on with a run of something else."""
-        changed = [name for name in self.plan if self.plan[name] != begun.get(name)]
+        changed = [name for name in (*self.plan, "rejected") if self.plan.get(name) != begun.get(name)]
         if "data" in changed and self.plan["model"]["file"] is None:
             changed = [name for name in changed if name != "model"]  # known by its scores of other rows
         if not changed:
@@ -91,7 +91,7 @@ class Folder:
         words = {name: WORDS[name] for name in changed}
         if "settings" in words:
             was, now = begun.get("settings") or {}, self.plan["settings"]
-            words["settings"] += f" ({', '.join(name for name in now if now[name] != was.get(name))})"
+            words["settings"] += f" ({', '.join(name for name in {**was, **now} if now.get(name) != was.get(name))})"
         raise UsageError(
             f"{self.path} was begun with something else; changed since: {', '.join(words.values())}",
             do="go back to what it was begun with, or name another folder",

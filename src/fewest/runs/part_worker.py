@@ -51,7 +51,7 @@ class PartWork:
         """Explain the rows of a part and write its files; what the journal says of them."""
         frame = self.cases.typed(part)
         out = self._explain(frame, deadline)
-        answered = out.answered(part.first, row_hashes(out.schema, frame))
+        answered = out.answered(part.first, row_hashes(out.schema, frame), self.cases.labels(part))
         table, claimed = as_parquet(as_arrow(answered)), certificates(answered)
         files = [("table", "parquet", table), ("certificates", "certificates.jsonl", claimed)]
         if self.keep_cases:

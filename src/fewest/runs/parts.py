@@ -71,7 +71,8 @@ def as_arrow(answered: Answered) -> Any:
     """The answers as a pyarrow Table; ``from``, ``to`` and ``alternatives`` hold JSON text."""
     import pyarrow as pa
 
-    return pa.table({field.name: field.arrow(answered) for field in record.fields_in("part")})
+    kept = [field for field in record.fields_in("part") if record.is_kept(field, answered)]
+    return pa.table({field.name: field.arrow(answered) for field in kept})
 
 
 def as_parquet(table: Any) -> bytes:
@@ -86,7 +87,7 @@ def as_parquet(table: Any) -> bytes:
 
 def certificates(answered: Answered) -> bytes:
     """One JSON line per row: what is claimed of it, and what proves it. A bound of null: no set at all."""
-    chosen = record.fields_in("certificate")
+    chosen = [field for field in record.fields_in("certificate") if record.is_kept(field, answered)]
     return lines({field.certificate or field.name: field.json_texts(answered) for field in chosen})
 
 

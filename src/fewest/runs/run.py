@@ -98,6 +98,7 @@ class Run(RunFiles):
                 ("whole run", str(manifest.get("seal", "not sealed"))),
             ),
             keeps_cases=self.keeps_cases,
+            names_cases=self.names_cases,
         )
 
     def saved_references(self) -> Saved:
@@ -143,7 +144,7 @@ class Run(RunFiles):
         if not changes:
             standing = {**standing, "credibility": None}
         return to_explanation(
-            {**values, "label": values["row"], **standing},
+            {**values, "label": values.get("label") or values["row"], **standing},
             self.about,
             changes,
             tuple(_changes(one, self.schema) for one in sets if one is not None),

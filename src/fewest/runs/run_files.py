@@ -86,6 +86,11 @@ class RunFiles:
         """Whether the cases' own values are in the folder."""
         return all("cases" in part for part in self.manifest["parts"])
 
+    @property
+    def names_cases(self) -> bool:
+        """Whether cases have names: from a column, or, where rows of the data were left out, their row there."""
+        return self.manifest["settings"].get("id") is not None or bool(self.manifest.get("rejected", {}).get("rows"))
+
     def cases(self, columns: Sequence[str] | None = None) -> Iterator[pd.DataFrame]:
         """The cases themselves, part by part, labelled by their row numbers; nothing where they were not kept."""
         for part in self.manifest["parts"]:

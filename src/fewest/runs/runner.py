@@ -12,7 +12,7 @@ from dataclasses import replace
 from functools import partial
 from itertools import chain, islice
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
@@ -21,11 +21,14 @@ from fewest import __version__
 from fewest.engine.cubes import DEFAULT_NODES, DEFAULT_OWN_NODES
 from fewest.engine.model_reading import SAMPLE
 from fewest.engine.structure import Ensemble
-from fewest.errors import DataError, DoubtError, FewestError, FewestWarning, UsageError
+from fewest.errors import DataError, DoubtError, FewestError, FewestWarning, UsageError, check_word
 from fewest.explainer import Explainer
 from fewest.models.trees import Tree, read
 from fewest.models.trees.file import as_dict
 from fewest.references import Leaves, References
+from fewest.reporting.views import as_csv
+from fewest.runs.bad_rows import REJECTED
+from fewest.runs.bad_rows import bad_rows as find_bad_rows
 from fewest.runs.cases import Cases, find, fingerprints
 from fewest.runs.folder import Folder, make_folder
 from fewest.runs.part_worker import PartWork, in_process, in_workers, out_of_time
@@ -49,6 +52,8 @@ def explain_files(
     chunk_rows: int | None = None,
     part_rows: int = PART_ROWS,
     keep_cases: bool = True,
+    id_column: str | None = None,
+    bad_rows: Literal["error", "skip"] = "error",
     title: str | None = None,
     model_name: str | None = None,
     time_limit: float | None = None,
@@ -78,6 +83,11 @@ def explain_files(
         Rows per part: what a kill can cost, for each process.
     keep_cases : bool
         Keep the cases' own values as well: readers then need neither the data nor the model.
+    id_column : str, optional
+        Column that says what the cases are called; default: they are called by their row.
+    bad_rows : {"error", "skip"}
+        What happens to rows that cannot be read, or that the schema or the model refuses: the run is refused, or they
+        are left out and listed in ``rejected.csv``. Cases are then called by their row in the data.
     title, model_name : str, optional
         What reports call the run and the model.
     time_limit : float, optional
@@ -100,7 +110,13 @@ def explain_files(
     _check(n_jobs=n_jobs, chunk_rows=chunk_rows, part_rows=part_rows)
     need_arrow("writing a run folder")
     deadline = np.inf if time_limit is None else time.monotonic() + time_limit
-    cases = Cases(find(data), explainer.schema, part_rows, explainer.unseen)
+    check_word("bad_rows", bad_rows, ("error", "skip"))
+    cases = Cases(find(data), explainer.schema, part_rows, explainer.unseen, id_column)
+    cases.check_labels()
+    rejected = None
+    if bad_rows == "skip":
+        rejected = find_bad_rows(cases, explainer.decision.score)
+        cases = replace(cases, left_out=tuple(rejected["row"].tolist()))
     work = PartWork(
         explainer.with_(n_jobs=1),
         cases,
@@ -112,6 +128,8 @@ def explain_files(
     )
     work.ready()
     beside = _files_beside(work.explainer, work.head)
+    if rejected is not None:
+        beside[REJECTED] = as_csv(rejected)
     about = _about(explainer, cases.paths, title, model_name)
     planned = _plan(work, None if model_file is None else Path(model_file), beside, about)
     return _run(work, planned, beside, n_jobs or explainer.n_jobs, deadline, progress)
@@ -169,6 +187,7 @@ def _plan(
 ) -> dict[str, Any]:
     """Everything the bytes of a run depend on, with fingerprints: if any of it changes, it cannot be resumed."""
     schema, data = schema_to_json(work.explainer.schema), fingerprints(work.cases.paths)
+    skipped = {"rows": len(work.cases.left_out or ()), "name": REJECTED, "sha256": digest(beside.get(REJECTED, b""))}
     return {
         "format": FORMAT,
         "kind": KIND,
@@ -179,9 +198,11 @@ def _plan(
         "tree": {"name": TREE, "sha256": digest(beside[TREE])} if TREE in beside else None,
         "schema": {"sha256": digest(canonical(schema)), **schema},
         "about": dict(about),
+        **({"rejected": skipped} if REJECTED in beside else {}),
         "settings": {
             **_settings(work.explainer, work.head), "alternatives": work.alternatives,
             "part_rows": work.cases.part_rows, "parts": "parquet", "keep_cases": work.keep_cases,
+            **({} if work.cases.id_column is None else {"id": work.cases.id_column}),
         },
     }  # fmt: skip
 
@@ -195,7 +216,8 @@ def _about(explainer: Explainer, data: Sequence[Path], title: str | None, model_
         "model": model_name or type(steps[-1][1]).__name__,
         "positive": decision.positive_name,
         "outcome": decision.negative_name,
-        "percent": decision.kind in ("proba", "torch") and len(decision.classes) <= 2,
+        "percent": decision.shows_percent,
+        **({"number": decision.number} if decision.number else {}),
         "plus": explainer.direction == "plus",
         "weighted": bool(explainer.weights),
     }
@@ -244,6 +266,7 @@ def _settings(explainer: Explainer, head: pd.DataFrame) -> dict[str, Any]:
         **({"names": {str(label): name for label, name in decision.names.items()}} if decision.names else {}),
         "threshold": decision.cut,
         "score": decision.kind,
+        **({} if decision.above else {"above": False}),
         "direction": explainer.direction,
         "constraints": explainer.constraints.to_plain(),
         "weights": {name: float(weight) for name, weight in sorted(explainer.weights.items())},

@@ -12,6 +12,8 @@ import pandas as pd
 from fewest.tables.arrays import Floats
 from fewest.tables.schema import Feature, Schema
 
+FEW = 32  # values of a column that are looked up one by one
+
 
 @dataclass(frozen=True, eq=False)
 class Distances:
@@ -27,23 +29,7 @@ class Distances:
     @classmethod
     def read(cls, schema: Schema, start: pd.DataFrame, goal: pd.DataFrame) -> Distances:
         """Take the rows apart: numbers and dates, and everything else."""
-        measured: list[tuple[int, Feature, str]] = []
-        named: list[tuple[int, Feature, str]] = []
-        for j, feature in enumerate(schema.features):
-            part = measured if feature.is_numeric or feature.kind == "datetime" else named
-            part += [(j, feature, column) for column in feature.columns]
-        numbers = tuple(
-            np.column_stack([np.empty((len(frame), 0)), *(as_numbers(frame[c], f) for _, f, c in measured)])
-            for frame in (start, goal)
-        )
-        pairs = [_codes(start[column], goal[column]) for _, _, column in named]
-        codes = tuple(
-            np.column_stack([np.empty((len(frame), 0), dtype=np.int32), *(pair[side] for pair in pairs)])
-            for side, frame in enumerate((start, goal))
-        )
-        owner = tuple(np.array([j for j, _, _ in part], dtype=np.int64) for part in (measured, named))
-        scale = np.array([feature.scale for _, feature, _ in measured], dtype=np.float64)
-        return cls(owner, scale, numbers, codes, len(schema))  # type: ignore[arg-type]
+        return GoalRows(schema, goal).distances(start)
 
     def absent(self) -> npt.NDArray[np.bool_]:
         """Which cells of the start rows are missing (n, columns)."""
@@ -79,22 +65,57 @@ class Distances:
         return np.column_stack([self.between(everywhere, np.full(n, k)).sum(axis=1) for k in range(m)])
 
 
-def _codes(start: pd.Series[Any], goal: pd.Series[Any]) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]]:
-    """Codes of the goal's values; those of the start that no goal has get -2, missing ones -1."""
-    levels = pd.Index(pd.unique(goal.dropna().astype(object)), dtype=object)
-    return tuple(  # type: ignore[return-value]
-        np.where(column.isna().to_numpy(), -1, _found(levels, column)).astype(np.int32) for column in (start, goal)
-    )
+class GoalRows:
+    """Goal rows taken apart once, to be compared with any start rows."""
+
+    def __init__(self, schema: Schema, goal: pd.DataFrame) -> None:
+        measured: list[tuple[int, Feature, str]] = []
+        named: list[tuple[int, Feature, str]] = []
+        for j, feature in enumerate(schema.features):
+            part = measured if feature.is_numeric or feature.kind == "datetime" else named
+            part += [(j, feature, column) for column in feature.columns]
+        self._measured, self._levels = measured, [_Levels(column, goal[column]) for _, _, column in named]
+        self._owner = tuple(np.array([j for j, _, _ in part], dtype=np.int64) for part in (measured, named))
+        self._scale = np.array([feature.scale for _, feature, _ in measured], dtype=np.float64)
+        self._count = len(schema)
+        self._numbers, self._codes = self._apart(goal)
+
+    def distances(self, start: pd.DataFrame) -> Distances:
+        """From these start rows."""
+        numbers, codes = self._apart(start)
+        return Distances(self._owner, self._scale, (numbers, self._numbers), (codes, self._codes), self._count)  # type: ignore[arg-type]
+
+    def _apart(self, frame: pd.DataFrame) -> tuple[Floats, npt.NDArray[np.int32]]:
+        numbers = np.empty((len(frame), len(self._measured)))
+        for k, (_, feature, column) in enumerate(self._measured):
+            numbers[:, k] = as_numbers(frame[column], feature)
+        codes = np.empty((len(frame), len(self._levels)), dtype=np.int32)
+        for k, levels in enumerate(self._levels):
+            codes[:, k] = levels.codes(frame[levels.column])
+        return numbers, codes
 
 
-def _found(levels: pd.Index[Any], column: pd.Series[Any]) -> npt.NDArray[np.int64]:
-    """Position of each value among the levels, -2 where it is not one of them."""
-    if isinstance(column.dtype, pd.CategoricalDtype):
-        of_level = levels.get_indexer(column.cat.categories.astype(object))
-        place = np.append(of_level, -1)[column.cat.codes.to_numpy()]
-    else:
-        place = levels.get_indexer(column.astype(object))
-    return np.where(place < 0, -2, place)
+class _Levels:
+    """The values that a column has in the goal rows, numbered."""
+
+    def __init__(self, column: str, goal: pd.Series[Any]) -> None:
+        self.column = column
+        self._levels = pd.Index(pd.unique(goal.dropna().astype(object)), dtype=object)
+        self._place = {level: place for place, level in enumerate(self._levels.tolist())}
+        self._categories: pd.CategoricalDtype | None = None  # the last ones met, and the numbers of these
+        self._of_category: npt.NDArray[np.int64] = np.empty(0, dtype=np.int64)
+
+    def codes(self, column: pd.Series[Any]) -> Any:
+        """Numbers of values; -2 for those that no goal row has, -1 for missing ones."""
+        if isinstance(column.dtype, pd.CategoricalDtype):
+            if column.dtype is not self._categories:
+                place = self._levels.get_indexer(column.cat.categories.astype(object))
+                self._categories, self._of_category = column.dtype, np.append(np.where(place < 0, -2, place), -1)
+            return self._of_category[column.array.codes]
+        if len(column) <= FEW:
+            return [-1 if pd.isna(value) else self._place.get(value, -2) for value in column.tolist()]
+        place = self._levels.get_indexer(column.astype(object))
+        return np.where(column.isna().to_numpy(), -1, np.where(place < 0, -2, place))
 
 
 def feature_distances(schema: Schema, start: pd.DataFrame, goal: pd.DataFrame, goal_of: npt.NDArray[Any]) -> Floats:

@@ -104,24 +104,32 @@ def mix(
 
     ``take``: column -> (n,) bool, True where the cell comes from ``other``. Columns left out keep their values.
     """
-    out = {}
-    for name in frame.columns:
-        chosen = take.get(name)
-        values = frame[name].array
-        if chosen is not None and chosen.any():
-            values = _replace(values, other[name].array, rows, chosen)
+    touched = [name for name in frame.columns if name in take and take[name].any()]
+    new = {name: _replace(frame[name].array, other[name].array, rows, take[name]) for name in touched}
+    if 4 * len(touched) > len(frame.columns):
+        new = {name: new[name] if name in new else frame[name].array for name in frame.columns}
+        return pd.DataFrame(new, index=frame.index, copy=False)
+    out = frame.copy(deep=False)
+    for name, values in new.items():
         out[name] = values
-    return pd.DataFrame(out, index=frame.index, copy=False)
+    return out
+
+
+def _is_plain_number(dtype: Any) -> bool:
+    return isinstance(dtype, np.dtype) and dtype.kind in "if"
 
 
 def _replace(values: Any, source: Any, rows: np.ndarray[Any, Any], chosen: np.ndarray[Any, Any]) -> Any:
     """A copy of ``values`` with ``source[rows]`` where chosen, in a dtype that holds both."""
     where = np.flatnonzero(chosen)
     cells = source[rows[where]]
-    if values.dtype != source.dtype:
+    if values.dtype == source.dtype:
+        out = values.copy()
+    elif _is_plain_number(values.dtype) and _is_plain_number(source.dtype):
+        out = values.astype(np.result_type(values.dtype, source.dtype))
+    else:
         both = pd.Series(values).astype(object)
         both.iloc[where] = np.asarray(cells, dtype=object)
         return both.infer_objects().array
-    out = values.copy()
     out[where] = cells
     return out

@@ -363,7 +363,7 @@ def _conform_number(column: pd.Series[Any], feature: Feature, dtype: Any) -> pd.
     if pd.api.types.is_bool_dtype(dtype):
         fits = bool(np.isin(values[~np.isnan(values)], (0.0, 1.0)).all())
     elif pd.api.types.is_integer_dtype(dtype):
-        fits = bool(np.all(values[~np.isnan(values)] % 1 == 0)) and not np.isinf(values).any()
+        fits = not np.isinf(values).any() and bool(np.all(values[~np.isnan(values)] % 1 == 0))
     else:
         fits = True
     return column.astype(dtype) if fits else column.astype(float)

@@ -55,26 +55,38 @@ class Noise(NamedTuple):
         return precision.widened(self.near_cut)
 
 
+def home_of(module: Any) -> Any:
+    """The device a module's weights lie on."""
+    import torch
+
+    weight = next(iter(module.parameters()), None)
+    return torch.device("cpu") if weight is None else weight.device
+
+
 def _torch_outputs(model: Any, X: Any) -> Any:
     import torch
 
     values = X.to_numpy(dtype=np.float32) if isinstance(X, pd.DataFrame) else np.asarray(X, dtype=np.float32)
     with torch.no_grad():
-        return model(torch.tensor(values))  # a copy: tables may be read-only, which torch warns of
+        return model(torch.tensor(values, device=home_of(model)))  # a copy: tables may be read-only
+
+
+def chances_of(model: Any, out: Any) -> Any:
+    """Chances of the classes 0 and 1 (n, 2) as a tensor, from a module's two outputs or one logit per row."""
+    import torch
+
+    if out.ndim == 2 and out.shape[1] == 2:
+        return out if _last_layer(model) == "Softmax" else torch.softmax(out, dim=1)
+    if out.numel() != len(out):
+        return out[..., None]  # wrong shape: reported by the caller
+    out = out.reshape(len(out))
+    chance = out if _last_layer(model) == "Sigmoid" else torch.sigmoid(out)
+    return torch.stack([1 - chance, chance], dim=1)
 
 
 def torch_chances(model: Any, X: Any) -> npt.NDArray[Any]:
-    """Chances of the classes 0 and 1 (n, 2), from two outputs or one logit per row."""
-    import torch
-
-    out = _torch_outputs(model, X)
-    if out.ndim == 2 and out.shape[1] == 2:
-        return np.asarray(out if _last_layer(model) == "Softmax" else torch.softmax(out, dim=1))
-    if out.numel() != len(out):
-        return np.asarray(out)[..., None]  # wrong shape: reported by the caller
-    out = out.reshape(len(out))
-    chance = np.asarray(out if _last_layer(model) == "Sigmoid" else torch.sigmoid(out))
-    return np.column_stack([1 - chance, chance])
+    """Chances of the classes 0 and 1 (n, 2) that a module gives to a table."""
+    return np.asarray(chances_of(model, _torch_outputs(model, X)).cpu())
 
 
 def _last_layer(model: Any) -> str:
@@ -87,7 +99,7 @@ def _last_layer(model: Any) -> str:
 
 def warn_of_chances(model: Any, X: Any) -> None:
     """Warn where a module's outputs look like chances already: another sigmoid would make all of them 0.5 or more."""
-    out = np.asarray(_torch_outputs(model, X))
+    out = np.asarray(_torch_outputs(model, X).cpu())
     if _last_layer(model) not in ("Sigmoid", "Softmax") and len(out) > 1 and bool(((out >= 0) & (out <= 1)).all()):
         warnings.warn(
             "all outputs of the module lie between 0 and 1: they are taken for logits, though they look like chances\n"
@@ -95,3 +107,16 @@ def warn_of_chances(model: Any, X: Any) -> None:
             FewestWarning,
             stacklevel=4,
         )
+
+
+def first_bad_cell(frame: pd.DataFrame) -> tuple[int, str, str] | None:
+    """Row, column and value of the first missing or infinite cell."""
+    for column in frame.columns:
+        cells = frame[column]
+        if cells.isna().any():
+            return int(np.flatnonzero(cells.isna().to_numpy())[0]), str(column), "missing"
+        if pd.api.types.is_float_dtype(cells.dtype):
+            infinite = np.isinf(cells.to_numpy(dtype=float, na_value=np.nan))
+            if infinite.any():
+                return int(np.flatnonzero(infinite)[0]), str(column), "infinite"
+    return None

@@ -76,13 +76,19 @@ def listed(parts: Sequence[str]) -> str:
     return " and ".join([", ".join(parts[:-1]), parts[-1]] if len(parts) > 1 else parts)
 
 
-def show_score(score: float, threshold: float, percent: bool) -> str:
-    """A score with as many decimals as it takes to stand on the right side of the threshold."""
+def show_score(score: float, threshold: float, percent: bool, number: str = "") -> str:
+    """A score with as many decimals as it takes to stand on the right side of the threshold.
+
+    ``number`` says that the score is a predicted number (``up``), or minus one (``down``): the number is shown.
+    """
     factor, unit, first = (100.0, " %", 0) if percent else (1.0, "", 3)
+    if number == "down":
+        score, threshold = -score, -threshold
     text = ""
     for decimals in range(first, 16):
         text = f"{score * factor:.{decimals}f}"
-        if (float(text) < threshold * factor) == (score < threshold):
+        shown, cut = float(text), threshold * factor
+        if (shown <= cut) == (score <= threshold) if number == "down" else (shown < cut) == (score < threshold):
             break
     return f"{text}{unit}"
 

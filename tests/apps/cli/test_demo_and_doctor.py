@@ -1,8 +1,13 @@
 import json
 from pathlib import Path
+from typing import Any
 
+import joblib
+import pandas as pd
 import pytest
 from payloads import escapes
+from sklearn.pipeline import make_pipeline
+from sklearn.svm import SVC
 from slow_cases import mostly_slow
 
 from fewest.apps.cli import _doctor, main
@@ -144,3 +149,29 @@ def test_doctor_warms_every_search(monkeypatch: pytest.MonkeyPatch, capsys: pyte
         _program.list_leaves, _sorted_effects.solve_block, _kernels.vertices, additive._changes,
     )  # fmt: skip
     assert all(entry.overloads for entry in entries)  # type: ignore[attr-defined]
+
+
+def test_doctor_says_how_a_model_is_searched_and_what_would_let_it_be_read(
+    files: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    train = ["--train", str(files.train), "--target", "risk"]
+    assert main(["--in-process", "doctor", str(files.skops), *train, "--positive", "bad"]) == 0
+    printed = capsys.readouterr().out
+    assert "additive" in printed
+    assert "100% of" in printed
+    assert "not read" not in printed
+    curved = make_pipeline(files.model[0], SVC()).fit(*table_of(files))
+    joblib.dump(curved, tmp_path / "curved.joblib")
+    asked = ["--in-process", "doctor", str(tmp_path / "curved.joblib"), *train, "--allow-pickle", "--json"]
+    assert main(asked) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["search"] == "levelwise"
+    assert "SVC" in found["why_not_read"]
+    assert found["what_to_change"].startswith("a linear model")
+    assert main(["--in-process", "doctor", str(files.skops)]) != 0
+    assert "--train" in capsys.readouterr().err
+
+
+def table_of(files: Any) -> tuple[pd.DataFrame, pd.Series]:
+    table = pd.read_csv(files.train)
+    return table.drop(columns="risk"), table["risk"]

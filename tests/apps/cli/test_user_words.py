@@ -58,6 +58,21 @@ def test_an_explainer_from_a_file_takes_the_words_too(
     assert any("Money owed" in one["sentence"] and "(refused: " in one["sentence"] for one in answers)
 
 
+def test_a_run_folder_names_cases_and_leaves_bad_rows_out(
+    files: Any, data: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    cases = pd.read_csv(data / "cases.csv", dtype=str)
+    cases.loc[1, "debt"] = "much"
+    cases.to_csv(data / "cases.csv", index=False)
+    assert call(files, data, "--id", "application", "--unseen", "skip", "--out", str(data / "run")) == 0
+    said = capsys.readouterr()
+    assert "1 rows are left out" in said.err
+    assert pd.read_csv(data / "run" / "rejected.csv", dtype=str)["case"].tolist() == ["00001"]
+    assert main(["letter", str(data / "run"), "--case", "00001"]) == 2
+    assert 'no case is called "00001"' in error(capsys)
+    assert main(["letter", str(data / "run"), "--case", "00002", "--row", "1"]) == 2
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [
@@ -65,7 +80,7 @@ def test_an_explainer_from_a_file_takes_the_words_too(
         (["--names", "ugly=refused"], '--names ugly: the model has no class "ugly"'),
         (["--id", "number"], 'the table has no column "number"'),
         (["--id", "code"], "stands there more than once"),
-        (["--id", "application", "--out", "run"], "names cases by their row"),
+        (["--id", "number", "--out", "run"], 'no column "number" to name cases by'),
     ],
 )
 def test_words_that_name_nothing_are_refused(

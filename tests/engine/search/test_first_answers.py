@@ -14,10 +14,10 @@ import random_models as rm
 
 from fewest import checks
 from fewest.engine import numba_cache
-from fewest.engine.search import first_answers, levelwise
+from fewest.engine.search import additive, first_answers, levelwise
 from fewest.engine.search.first_answers import Readiness
-from fewest.engine.search.problem import Found, Outcome, Problem
-from fewest.engine.structure.base import Additive, Ensemble, Network
+from fewest.engine.search.problem import Budget, Found, Outcome, Problem
+from fewest.engine.structure.base import Additive, Ensemble, Network, Reading
 from fewest.errors import VerificationError
 
 MAKERS = {"linear": rm.linear, "tree ensembles": rm.tree_ensemble, "networks": rm.network}
@@ -94,6 +94,28 @@ def test_nodes_are_the_sets_up_to_the_size_of_the_answer() -> None:
     found.cost[0] = 2
     first_answers._say_alike(problem, found)
     assert found.nodes.tolist() == [4 + 6, 15]
+
+
+def test_the_additive_kernel_counts_as_the_first_answers_do() -> None:
+    """Sizes found, limits in the way, nothing to move, and more sets than are counted, in one problem each way."""
+    random = np.random.default_rng(0)
+    n, units = 400, 14
+    rows, goal = random.normal(size=(n, units)), np.zeros((1, units))
+    movable = random.random((n, units)) < random.choice([0.0, 0.3, 1.0], size=(n, 1))
+    limit = random.choice([0.0, 0.5, 1.0, 2.0, 3.0, np.inf], size=n)
+    tables = (np.zeros(n, dtype=np.int32), np.arange(units, dtype=np.int32), movable, np.abs(rows))
+    problem = Problem(rows, goal, *tables, limit)
+    structure = Additive(Reading(0.0, 1e-9, np.asarray, tables[1]), random.normal(size=units), 1.0)
+    found = additive.solve(structure, problem)
+    again = Found.blank(problem)
+    again.outcome[:], again.cost[:], again.nodes[:] = found.outcome, found.cost, found.nodes
+    again.lower[:] = found.lower
+    first_answers._say_alike(problem, again)
+    assert len(set(found.outcome.tolist())) == 2
+    assert np.array_equal(again.nodes, found.nodes)
+    assert np.array_equal(again.lower, found.lower)
+    silent = additive.solve(structure, replace(problem, budget=Budget(nodes=first_answers.LEAST - 1)))
+    assert not np.array_equal(silent.nodes, found.nodes), "negative control: the kernel's own nodes are others"
 
 
 def test_a_search_is_loaded_when_looking_at_sets_takes_longer(monkeypatch: pytest.MonkeyPatch) -> None:

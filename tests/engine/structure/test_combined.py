@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 from sklearn.calibration import CalibratedClassifierCV
-from sklearn.ensemble import GradientBoostingClassifier, RandomForestClassifier, VotingClassifier
+from sklearn.decomposition import PCA
+from sklearn.ensemble import GradientBoostingClassifier, RandomForestClassifier, StackingClassifier, VotingClassifier
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
@@ -114,6 +115,40 @@ def test_mixed_votes_are_composites(tools, train, scaled):
     assert tools.wrong(hard, turned, scaled[1], 0.5, kind="label", positive=1)
 
 
+def test_pipelines_inside_are_read_through_their_steps(tools, train, rows):
+    model = CalibratedClassifierCV(make_pipeline(StandardScaler(), LinearSVC()), cv=2).fit(*train)
+    structure, _ = tools.check_it(model, rows, {"threshold": 0.4})
+    assert isinstance(structure, Composite)
+    assert structure.reading.source.tolist() == 2 * list(range(rows.shape[1]))
+    swapped = tools.replace(
+        structure.reading,
+        prepare=lambda given: structure.reading.prepare(given)[:, ::-1],
+        source=structure.reading.source,
+    )
+    assert tools.wrong(model, tools.replace(structure, reading=swapped), rows, 0.4)
+
+
+@pytest.mark.parametrize("passthrough", [False, True])
+def test_a_stack_with_a_linear_last_model_is_a_composite(passthrough, tools, train, scaled):
+    members = [(name, BASES[name]()) for name in BASES]
+    model = StackingClassifier(members, cv=2, passthrough=passthrough).fit(scaled[0], train[1])
+    for asked in ({"threshold": 0.3}, {"threshold": 0.62, "positive": 0}, {"kind": "label"}):
+        structure, _ = tools.check_it(model, scaled[1], asked)
+        assert isinstance(structure, Composite)
+    assert len(structure.members) == 3 + passthrough
+    turned = tools.replace(structure, weights=tuple(-weight for weight in structure.weights))
+    assert tools.wrong(model, turned, scaled[1], 0.5, kind="label", positive=1)
+    model.estimators_ = model.estimators_[:2]
+    assert "2 members" in read(model).reason
+
+
+def test_a_vote_of_sums_is_one_sum(tools, train, scaled):
+    calibrated = CalibratedClassifierCV(BASES["boosting"](), cv=2)
+    model = VotingClassifier([("folds", calibrated), ("linear", LogisticRegression())], voting="soft", weights=[3, 1])
+    structure, _ = tools.check_it(model.fit(scaled[0], train[1]), scaled[1], {"threshold": 0.4})
+    assert [type(member) for member in structure.members] == [Ensemble, Ensemble, Additive]
+
+
 def test_a_wrong_cut_is_caught(tools, train, scaled):
     model = CalibratedClassifierCV(LinearSVC(), cv=3).fit(scaled[0], train[1])
     right = read(model)
@@ -127,8 +162,8 @@ def test_what_is_not_read_says_so(train, train3, scaled):
     base = LinearSVC().fit(scaled[0], 1 - train[1])
     falling = CalibratedClassifierCV(FrozenEstimator(base), ensemble=False).fit(scaled[0], train[1])
     assert "increase" in read(falling).reason
-    piped = CalibratedClassifierCV(make_pipeline(StandardScaler(), LinearSVC()), cv=2).fit(scaled[0], train[1])
-    assert "Pipeline" in read(piped).reason
+    blended = CalibratedClassifierCV(make_pipeline(PCA(2), LinearSVC()), cv=2).fit(scaled[0], train[1])
+    assert "Pipeline" in read(blended).reason
     curved = VotingClassifier([("linear", LogisticRegression()), ("curved", SVC())], voting="hard")
     assert "SVC" in read(curved.fit(scaled[0], train[1]), kind="label").reason
     several = CalibratedClassifierCV(LinearSVC(), cv=2).fit(scaled[0], train3[1])

@@ -26,10 +26,16 @@ def test_wrappers_are_taken_off(tools, train, rows):
     assert isinstance(tools.check_it(FrozenEstimator(tree), rows, {"threshold": 0.4})[0], Ensemble)
 
 
-def test_a_moved_label_threshold_is_not_read_as_a_label(train):
-    moved = FixedThresholdClassifier(DecisionTreeClassifier(max_depth=3), threshold=0.2).fit(*train)
-    assert "threshold" in read(moved, kind="label").reason
-    assert isinstance(read(moved, threshold=0.2), Ensemble)
+def test_a_moved_label_threshold_is_read_with_the_label(tools, train, rows):
+    for label in (0, 1):
+        moved = FixedThresholdClassifier(DecisionTreeClassifier(max_depth=5), threshold=0.2, pos_label=label)
+        moved.fit(*train)
+        for positive in (0, 1):
+            asked = {"kind": "label", "positive": positive, "threshold": 0.5}
+            _, edged = tools.check_it(moved, rows, asked)
+            unmoved = read(moved.estimator_, **asked)
+            assert tools.wrong(moved, unmoved, edged, 0.5, kind="label", positive=positive)
+    assert "threshold" in read(moved, kind="label", threshold=2.0).reason
 
 
 def test_unknown_models_are_opaque(train):

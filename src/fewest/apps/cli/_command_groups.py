@@ -9,7 +9,18 @@ from typing import Annotated
 
 import typer
 
-from fewest.apps.cli._options import MODEL, AllowPickle, Centre, Json, Positive, RandomState, Threshold, command, group
+from fewest.apps.cli._options import (
+    MODEL,
+    Above,
+    AllowPickle,
+    Centre,
+    Json,
+    Positive,
+    RandomState,
+    Threshold,
+    command,
+    group,
+)
 from fewest.errors import DataError, UsageError
 
 references = group("references", "Build, audit and sign the typical cases.")
@@ -58,6 +69,7 @@ class BuildRequest:
     target: Annotated[str | None, typer.Option(help="Column of the table with the labels.")] = None
     positive: Positive = None
     threshold: Threshold = None
+    above: Above = None
     centre: Annotated[Centre | None, typer.Option(help="Middle of a group. Default: mean; of groups: median.")] = None
     n_clusters: Annotated[int | None, typer.Option(min=1, help="Groups. Default: 8; near-threshold: 1.")] = None
     embedding: Annotated[str | None, typer.Option(help="Map of the groups: identity, pca or pacmap.")] = None

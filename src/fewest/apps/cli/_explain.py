@@ -33,6 +33,7 @@ from fewest.results.explanation import STATUSES, Status
 from fewest.results.explanations import Explanations
 from fewest.runs import Run, explain_files
 from fewest.runs.runner import PART_ROWS
+from fewest.tables.model_kinds import NUMBERS
 from fewest.tables.schema import Schema
 
 if TYPE_CHECKING:
@@ -102,10 +103,6 @@ def _run_folder(request: ExplainRequest) -> int:
     """Explain tables on disk into a folder that can be resumed after any end."""
     if request.demo is not None:
         raise UsageError("--demo has no table on disk", do="let --out end in .json, .csv or .html")
-    if request.unseen == "skip":
-        raise UsageError("--unseen skip: this takes one table", do="let --out end in .json, .csv or .html")
-    if request.id is not None:
-        raise UsageError("--id: a run folder names cases by their row", do="let --out end in .json, .csv or .html")
     explainer, _ = _asked(request)
     assert request.out is not None
     with _stoppable(), progress("explaining") as advance:
@@ -113,8 +110,11 @@ def _run_folder(request: ExplainRequest) -> int:
             explainer, tuple(request.data or ()), request.out, model_file=request.model,
             alternatives=request.alternatives, n_jobs=request.jobs, chunk_rows=request.chunk_rows,
             part_rows=request.part_rows or PART_ROWS, keep_cases=not request.no_cases, time_limit=request.time_limit,
-            progress=advance,
+            id_column=request.id, bad_rows="skip" if request.unseen == "skip" else "error", progress=advance,
         )  # fmt: skip
+    skipped = done.manifest.get("rejected", {}).get("rows", 0)
+    if skipped:
+        print(clean(f"{skipped:,} rows are left out, see {done.path / NAME}"), file=sys.stderr)
     if request.as_json:
         figures = {name: done.manifest[name] for name in ("rows", "counts", "sev", "features")}
         print(json.dumps({"run": str(request.out), **figures, "parts": len(done.manifest["parts"])}, indent=1))
@@ -219,12 +219,13 @@ def saved_explainer(request: ExplainRequest) -> Explainer:
     others = {
         "--target": request.target is not None,
         "--positive": wanted is not None and wanted != decision.positive,
-        "--threshold": request.threshold is not None and request.threshold != decision.cut,
+        "--threshold": request.threshold is not None and request.threshold != decision.threshold,
+        "--above/--below": request.above is not None and request.above != decision.above,
     }
     for option, differs in others.items():
         if differs:
             raise UsageError(
-                f'{request.model.name} explains "{decision.positive}" from a score of {decision.cut:g} on, with '
+                f'{request.model.name} explains "{decision.positive_name}" from a score of {decision.cut:g} on, with '
                 f"references of its own: {option} cannot change that",
                 do=f"leave {option} out, or pass --train FILE --target COL to make references anew",
             )
@@ -262,12 +263,16 @@ def _source(request: ExplainRequest) -> Source:
         raise UsageError(f"{lacking} is missing", do=WAYS)
     if request.train is None:
         assert file is not None
-        return sources.from_references(request.model, file, request.positive, request.threshold, request.allow_pickle)
-    if request.target is None and file is None:
+        return sources.from_references(
+            request.model, file, request.positive, request.threshold, request.allow_pickle, request.above
+        )
+    source = sources.from_files(
+        request.model, request.train, request.target, request.positive, request.threshold, request.allow_pickle,
+        request.above,
+    )  # fmt: skip
+    if request.target is None and file is None and source.decision.kind not in NUMBERS:
         raise UsageError("without a file of references the training labels are needed", do="pass --target COL")
-    return sources.from_files(
-        request.model, request.train, request.target, request.positive, request.threshold, request.allow_pickle
-    )
+    return source
 
 
 def _constraints(request: ExplainRequest) -> list[Constraint]:

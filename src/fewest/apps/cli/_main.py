@@ -16,19 +16,20 @@ import typer
 from fewest.apps import child_process
 from fewest.apps.cli import _command_groups as groups
 from fewest.apps.cli import _options as options
-from fewest.apps.cli._options import AllowPickle, Json, Positive, Threshold, command
-from fewest.apps.cli._outlets import explore, letter, report, serve
+from fewest.apps.cli._options import Above, AllowPickle, Json, Positive, Threshold, command
+from fewest.apps.cli._outlets import CODES, TEMPLATE, Dated, Locale, Sender, explore, letter, report, serve
 from fewest.errors import FewestError, ModelError
 
 INTERRUPTED = 130
 INTERNAL = 1
 IN_PROCESS = "--in-process"
 # Commands that open files which somebody else may have made; `serve` has workers of its own.
-CONFINED = ("explain", "verify", "report", "explore", "letter", "references")
+CONFINED = ("explain", "verify", "report", "explore", "letter", "letters", "compare", "references")
 REFERENCES = "Typical cases: a .csv or .json file; or single, clusters, near-threshold, leaves, made of --train."
 Unseen = StrEnum("Unseen", ["error", "allow", "skip"])
 DemoModel = StrEnum("DemoModel", ["logistic", "boosted", "mlp"])
 FEATURES = "Words for features, .csv: name, and any of label, unit, reason_code, protected."
+LETTER_FIELDS = "Table of what each letter has of its own: case, and any of recipient, our_reference, FIELD."
 TABLES = "Cases to explain: .csv, .csv.gz or .parquet; with a run folder also several, and folders of them."
 
 app = typer.Typer(
@@ -85,6 +86,7 @@ class ExplainRequest:
     target: Annotated[str | None, typer.Option(help="Target column of the training table.")] = None
     positive: Positive = None
     threshold: Threshold = None
+    above: Above = None
     names: Annotated[list[str] | None, typer.Option(help="CLASS=WORD, what people call an outcome; repeat it.")] = None
     schema: Annotated[Path | None, typer.Option(help=FEATURES)] = None
     id: Annotated[str | None, typer.Option(help="Column that names the cases.", metavar="COL")] = None
@@ -124,6 +126,7 @@ class ExplainerFileRequest:
     target: Annotated[str | None, typer.Option(help="Target column of the training table.")] = None
     positive: Positive = None
     threshold: Threshold = None
+    above: Above = None
     names: Annotated[list[str] | None, typer.Option(help="CLASS=WORD, what people call an outcome; repeat it.")] = None
     schema: Annotated[Path | None, typer.Option(help=FEATURES)] = None
     centre: Annotated[options.Centre | None, typer.Option(help="The typical accepted case. Default: mean.")] = None
@@ -165,12 +168,63 @@ for work in (report, explore, letter, serve):
     app.command()(work)
 
 
+@command(app, "compare", "_compare_work:run")
+@dataclass(frozen=True)
+class CompareRequest:
+    """Compare two runs case by case, such as before and after a training: whose outcome, and whose reasons, changed."""
+
+    first: Annotated[Path, typer.Argument(help=options.RUN, show_default=False)]
+    second: Annotated[Path, typer.Argument(help="Another one.", show_default=False)]
+    out: Annotated[Path | None, typer.Option(help="CSV of the cases that changed.")] = None
+    fail_over: Annotated[
+        float | None, typer.Option(min=0, max=1, help="Exit 9 if more than this share has other reasons.", metavar="X")
+    ] = None
+    as_json: Json = False
+
+
+@command(app, "letters", "_letters_work:run")
+@dataclass(frozen=True)
+class LettersRequest:
+    """Write a letter for every refused case of a run, and a table of those who get none, and why.
+
+    The letters support a notice of principal reasons; they are not legal advice.
+    """
+
+    run: Annotated[Path, typer.Argument(help="Run folder of `fewest explain --alternatives N --out RUN`.")]
+    out: Annotated[Path, typer.Option(help="Folder to write: empty, or a new one.")]
+    codes: Annotated[Path | None, typer.Option(help=CODES)] = None
+    template: Annotated[Path | None, typer.Option(help=TEMPLATE)] = None
+    html: Annotated[bool, typer.Option("--html", help="Write HTML instead of text.")] = False
+    fields: Annotated[Path | None, typer.Option(help=LETTER_FIELDS)] = None
+    sender: Sender = None
+    dated: Dated = None
+    locale: Locale = None
+    subject: Annotated[str, typer.Option(help="What was decided on.")] = "your application"
+    model: Annotated[Path | None, typer.Option(help=f"Weighs the reasons. {options.MODEL}")] = None
+    protected: Annotated[list[str] | None, typer.Option(help="Never a reason; repeat it.")] = None
+    at_most: Annotated[int, typer.Option(min=1, help="Reasons given.", metavar="N")] = 4
+    strict: Annotated[bool, typer.Option("--strict", help="Exit 5 if any letter is not written.")] = False
+    as_json: Json = False
+    allow_pickle: AllowPickle = False
+
+
 @app.command()
 def doctor(
+    model: Annotated[Path | None, typer.Argument(help=f"How this model is searched. {options.MODEL}")] = None,
+    train: Annotated[Path | None, typer.Option(help="With MODEL: its training table.")] = None,
+    target: Annotated[str | None, typer.Option(help="Target column of the training table.")] = None,
+    positive: Positive = None,
+    threshold: Threshold = None,
+    above: Above = None,
     as_json: Json = False,
     warm: Annotated[bool, typer.Option("--warm", help="Compile every search now, for images and clusters.")] = False,
+    allow_pickle: AllowPickle = False,
 ) -> int:
-    """Check the installation: versions, cache, threads, data folders, and a self-test."""
+    """Check the installation, with a self-test; or, with MODEL, how a model is searched and how fast."""
+    if model is not None:
+        from fewest.apps.cli import _doctor_model
+
+        return _doctor_model.run(model, train, target, positive, threshold, above, allow_pickle, as_json)
     from fewest.apps.cli._doctor import run
 
     return run(as_json, warm)
@@ -188,6 +242,12 @@ def bench(
     return int(bench_main(json=as_json, quick=quick, only=list(only or ())))
 
 
+def _opens_files(asked: Sequence[str]) -> bool:
+    """Whether a command opens files of others; of `doctor`, only where a model is named."""
+    named = asked[:1] == ["doctor"] and len(asked) > 1 and "--train" in asked
+    return named or (bool(asked) and asked[0] in CONFINED)
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line, by default with the arguments of the process, and return its exit code.
 
@@ -202,7 +262,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         try:
             given = sys.argv[1:] if arguments is None else list(arguments)
             asked = [argument for argument in given if argument != IN_PROCESS]
-            if arguments is None and asked == given and hasattr(os, "fork") and asked and asked[0] in CONFINED:
+            if arguments is None and asked == given and hasattr(os, "fork") and _opens_files(asked):
                 code = child_process.enter(asked, listens=asked[0] == "explore")
                 if code is not None:
                     return code

@@ -20,6 +20,10 @@ AllowPickle = Annotated[bool, typer.Option("--allow-pickle", help="Allow pickle 
 RandomState = Annotated[int, typer.Option(min=0, help="Seed for sampling.")]
 Positive = Annotated[str | None, typer.Option(help="Class being explained. Default: the second of two.")]
 Threshold = Annotated[float | None, typer.Option(help="Score from which a case counts as positive.")]
+Above = Annotated[
+    bool | None,
+    typer.Option("--above/--below", help="For predicted numbers: explain those at the threshold and above, or below."),
+]
 OLD_NAMES = {"seed": "random-state"}  # still read, no longer shown
 
 Request = TypeVar("Request")

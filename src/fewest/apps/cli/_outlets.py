@@ -16,9 +16,17 @@ from fewest.errors import MissingExtraError, ModelError, UsageError
 
 if TYPE_CHECKING:
     from fewest.apps.explorer import Live
+    from fewest.decision import Decision
+    from fewest.runs import Run
 
 PORT = 8765
 CODES = "CSV of reason codes: feature, direction, code, text. Default: the schema's own."
+TEMPLATE = "Jinja template of your own; one that ends in .html or .html.j2 makes HTML."
+Dated = Annotated[
+    datetime | None, typer.Option("--dated", formats=["%Y-%m-%d"], help="Date on the letter. Default: none.")
+]
+Locale = Annotated[str | None, typer.Option("--locale", help="How the date is written, e.g. en_GB; needs Babel.")]
+Sender = Annotated[list[str] | None, typer.Option("--sender", help="Line about who writes; repeat it.")]
 SAVED = "Files written by explainer.save(path); each is served under the stem of its name."
 
 
@@ -49,18 +57,23 @@ def report(
 
 def letter(
     run: Annotated[Path, typer.Argument(help="Run folder of `fewest explain --alternatives N --out RUN`.")],
-    row: Annotated[int, typer.Option("--row", min=0, help="Number of the case in the data, from 0 on.")],
+    row: Annotated[int | None, typer.Option("--row", min=0, help="Number of the case in the run, from 0 on.")] = None,
+    case: Annotated[str | None, typer.Option("--case", help="Or what it is called (`explain --id`).")] = None,
     codes: Annotated[Path | None, typer.Option("--codes", help=CODES)] = None,
     html: Annotated[bool, typer.Option("--html", help="Write HTML instead of text.")] = False,
     out: Annotated[Path | None, typer.Option("--out", "-o", help="File to write. Default: the terminal.")] = None,
+    template: Annotated[Path | None, typer.Option("--template", help=TEMPLATE)] = None,
+    audit: Annotated[Path | None, typer.Option("--audit", help="Text file for what the letter rests on.")] = None,
     model: Annotated[Path | None, typer.Option("--model", help=f"Weighs the reasons. {MODEL}")] = None,
     allow_pickle: AllowPickle = False,
     protected: Annotated[list[str] | None, typer.Option("--protected", help="Never a reason; repeatable.")] = None,
     max_reasons: Annotated[int, typer.Option("--at-most", min=1, help="Reasons given.")] = 4,
     subject: Annotated[str, typer.Option("--subject", help="What was decided on.")] = "your application",
-    dated: Annotated[
-        datetime | None, typer.Option("--dated", formats=["%Y-%m-%d"], help="Date on the letter. Default: none.")
-    ] = None,
+    dated: Dated = None,
+    locale: Locale = None,
+    sender: Sender = None,
+    recipient: Annotated[list[str] | None, typer.Option("--recipient", help="Line about who reads; repeat it.")] = None,
+    our_reference: Annotated[str, typer.Option("--our-reference", help="Reference to quote in answers.")] = "",
 ) -> None:
     """Write a letter with the reasons of one decision, or say why none can be written.
 
@@ -68,32 +81,56 @@ def letter(
     advice.
     """
     from fewest import reporting
+    from fewest.apps.cli._files import save
     from fewest.apps.cli._text import clean
     from fewest.references.file import read_saved
     from fewest.runs import Run
     from fewest.runs.run import REFERENCES
-    from fewest.tables.files import write_text
 
     opened = Run.open(run)
-    if not row < opened.rows:
-        raise UsageError(
-            f"there is no row {row}: the run has {opened.rows:,}", do=f"use a number from 0 to {opened.rows - 1}"
-        )
-    decision = None
-    if model is not None:
-        from fewest.apps.cli._sources import decision_of, load_model
-
-        decision = decision_of(load_model(model, allow_pickle), opened.manifest["settings"])
+    row = chosen_row(opened, row, case)
+    own = None if template is None else reporting.LetterTemplate.read(template)
     written = reporting.letter(
         opened.explanation(row), None if codes is None else reporting.Codes.read(codes),
-        read_saved(opened.path / REFERENCES), decision=decision, protected=tuple(protected or ()),
-        max_reasons=max_reasons, subject=subject, dated=None if dated is None else dated.date(),
+        read_saved(opened.path / REFERENCES), decision=weighing(opened, model, allow_pickle),
+        protected=tuple(protected or ()), max_reasons=max_reasons, subject=subject,
+        dated=None if dated is None else dated.date(), locale=locale, sender="\n".join(sender or ()),
+        recipient="\n".join(recipient or ()), our_reference=our_reference,
     )  # fmt: skip
-    text = written.html if html else written.text
+    text = written.fill(own) if own is not None else written.html if html else written.text
+    if audit is not None:
+        save(audit, written.audit_sheet)
     if out is None:
         typer.echo(clean(text))
     else:
-        write_text(out, text)
+        save(out, text)
+
+
+def chosen_row(run: Run, row: int | None, case: str | None) -> int:
+    """The row of the case that was named, by its number or by what it is called."""
+    if (row is None) == (case is None):
+        raise UsageError("which case?", do="pass either --row N or --case NAME")
+    if row is None:
+        from fewest.reporting.views import PopulationView
+
+        found = PopulationView(run).find(str(case))
+        if found is None:
+            hint = "check the name" if run.names_cases else "use --row N: the run was made without --id"
+            raise UsageError(f'no case is called "{case}"', do=hint)
+        return found
+    if not row < run.rows:
+        do = f"use a number from 0 to {run.rows - 1}"
+        raise UsageError(f"there is no row {row}: the run has {run.rows:,}", do=do)
+    return row
+
+
+def weighing(run: Run, model: Path | None, allow_pickle: bool) -> Decision | None:
+    """The decision that weighs reasons, where a model is named."""
+    if model is None:
+        return None
+    from fewest.apps.cli._sources import decision_of, load_model
+
+    return decision_of(load_model(model, allow_pickle), run.manifest["settings"])
 
 
 def explore(

@@ -19,6 +19,7 @@ from fewest.reporting import audit_html
 from fewest.reporting.audit_page import facts, lines, summary_sentence
 from fewest.results.explanation import show
 from fewest.tables.files import write_text
+from fewest.tables.model_kinds import NUMBERS
 from fewest.tables.saved_schema import plain
 
 if TYPE_CHECKING:
@@ -52,11 +53,13 @@ def _source(request: BuildRequest) -> Source:
         return from_demo(request.data, request.model, request.positive, request.threshold, request.allow_pickle)
     if request.model is None:
         raise UsageError(f"there is no model for {request.data}", do="pass --model FILE")
-    if request.target is None:
+    source = from_files(
+        request.model, Path(request.data), request.target, request.positive, request.threshold, request.allow_pickle,
+        request.above,
+    )  # fmt: skip
+    if request.target is None and source.decision.kind not in NUMBERS:
         raise UsageError("without labels nobody knows which cases were accepted", do="pass --target COL")
-    return from_files(
-        request.model, Path(request.data), request.target, request.positive, request.threshold, request.allow_pickle
-    )
+    return source
 
 
 def _options(request: BuildRequest) -> dict[str, Any]:

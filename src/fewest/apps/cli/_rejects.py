@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import sys
 from pathlib import Path
 
@@ -10,12 +9,13 @@ import numpy as np
 import pandas as pd
 
 from fewest.apps.cli._text import clean
-from fewest.errors import DataError, ModelError
+from fewest.errors import DataError
 from fewest.explainer import Explainer
 from fewest.reporting.views import as_csv
+from fewest.runs.bad_rows import REJECTED, refused_places
 from fewest.tables.files import write_text
 
-NAME = "rejected.csv"
+NAME = REJECTED
 
 
 def sound_rows(explainer: Explainer, cases: pd.DataFrame, place: Path) -> pd.DataFrame:
@@ -33,16 +33,9 @@ def sound_rows(explainer: Explainer, cases: pd.DataFrame, place: Path) -> pd.Dat
 
 
 def reasons_against(explainer: Explainer, cases: pd.DataFrame) -> dict[int, str]:
-    """Row -> why it cannot be explained, found by halving: a part that goes through is not looked at again."""
-    reasons: dict[int, str] = {}
-    parts = [np.arange(len(cases))]
-    while parts:
-        rows = parts.pop()
-        try:
-            explainer.decision.score(explainer.schema.conform(cases.iloc[rows], unseen=explainer.unseen))
-        except (DataError, ModelError) as error:
-            if len(rows) > 1:
-                parts += np.array_split(rows, 2)
-            else:
-                reasons[int(rows[0])] = re.sub(r"^row \d+( \(index .*?\))?, ", "", error.message)
-    return reasons
+    """Row -> why it cannot be explained."""
+
+    def check(rows: np.ndarray) -> None:
+        explainer.decision.score(explainer.schema.conform(cases.iloc[rows], unseen=explainer.unseen))
+
+    return dict(refused_places(np.arange(len(cases)), check))

@@ -21,6 +21,7 @@ from fewest.decision import Decision
 from fewest.errors import DataError, PositiveReferenceError, UsageError
 from fewest.persistence import models
 from fewest.references.file import read_saved
+from fewest.tables.model_kinds import NUMBERS
 from fewest.tables.schema import Schema
 from fewest.tables.wording import show_label
 
@@ -62,11 +63,11 @@ def from_demo(
 
 def from_files(
     model: Path, train: Path, target: str | None, positive: str | None = None, threshold: float | None = None,
-    allow_pickle: bool = False,
+    allow_pickle: bool = False, above: bool | None = None,
 ) -> Source:  # fmt: skip
     """A model file and its training table."""
     fitted = load_model(model, allow_pickle)
-    decision = Decision(fitted, positive=class_of(fitted, positive), threshold=threshold)
+    decision = Decision(fitted, positive=class_of(fitted, positive), threshold=threshold, above=above is not False)
     table = read_table(train)
     if target is not None and target not in table.columns:
         raise DataError(f'{train.name} has no column "{target}"', do="check --target")
@@ -79,8 +80,9 @@ def from_files(
 
 
 def from_references(
-    model: Path, references: Path, positive: str | None, threshold: float | None, allow_pickle: bool
-) -> Source:
+    model: Path, references: Path, positive: str | None, threshold: float | None, allow_pickle: bool,
+    above: bool | None = None,
+) -> Source:  # fmt: skip
     """What decides and what the features are, from the model and a references file that knows its schema."""
     saved = read_saved(references) if references.suffix.lower() == ".json" else None
     if saved is None or saved.schema is None:
@@ -92,9 +94,10 @@ def from_references(
     fitted = load_model(model, allow_pickle)
     if positive is None and known.get("positive") is not None:
         positive = str(known["positive"])
+    above = bool(known.get("above", True)) if above is None else above
     if threshold is None and known.get("threshold") is not None:
-        threshold = float(known["threshold"])
-    decision = Decision(fitted, positive=class_of(fitted, positive), threshold=threshold)
+        threshold = float(known["threshold"]) if above else -float(known["threshold"])
+    decision = Decision(fitted, positive=class_of(fitted, positive), threshold=threshold, above=above)
     return _announced(Source(references.name, decision, saved.frame, None, saved.schema, by_default=positive is None))
 
 
@@ -137,6 +140,10 @@ def decision_of(model: Any, settings: Mapping[str, Any]) -> Decision:
     positive, against = (
         None if settings[name] is None else class_of(model, str(settings[name])) for name in ("positive", "against")
     )
+    if kind in NUMBERS:
+        words = {int(side): str(name) for side, name in settings.get("names", {}).items()}
+        above, cut = bool(settings.get("above", True)), float(settings["threshold"])
+        return Decision(model, threshold=cut if above else -cut, names=words or None, above=above)
     chosen = kind if kind in ("proba", "decision", "label") else None
     names = {class_of(model, label): name for label, name in settings.get("names", {}).items()} if chosen else None
     return Decision(model, positive, float(settings["threshold"]), against, chosen, names or None)

@@ -77,7 +77,10 @@ def _report(request: VerifyRequest) -> Report:
 
 def _stated(request: VerifyRequest, settings: dict[str, Any]) -> dict[str, Any]:
     """The settings of a run with what the caller states in their place."""
-    stated = {"positive": request.positive, "threshold": request.threshold}
+    cut = request.threshold  # of numbers that are explained below a threshold, the run keeps minus both
+    if cut is not None and not settings.get("above", True):
+        cut = -cut
+    stated = {"positive": request.positive, "threshold": cut}
     return {**settings, **{name: value for name, value in stated.items() if value is not None}}
 
 

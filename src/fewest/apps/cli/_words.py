@@ -26,7 +26,10 @@ def named(decision: Decision, pairs: Sequence[str]) -> Decision:
         label, sign, word = pair.partition("=")
         if not (sign and label and word):
             raise UsageError(f"--names {pair}: this is not CLASS=WORD", do="e.g. --names 0=approved --names 1=refused")
-        names[class_of(decision.model, label, "--names")] = word
+        if not decision.classes and label in ("0", "1"):  # 1 is the outcome that is explained
+            names[int(label)] = word
+        else:
+            names[class_of(decision.model, label, "--names")] = word
     return replace(decision, names=names) if names else decision
 
 

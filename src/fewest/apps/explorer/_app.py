@@ -20,7 +20,6 @@ from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
 
-from fewest.apps.explorer import _compare
 from fewest.apps.explorer._case_pages import case_routes
 from fewest.apps.explorer._forms import NotThereError, is_row
 from fewest.apps.explorer._live import Live
@@ -30,6 +29,7 @@ from fewest.errors import DataError, FewestError
 from fewest.reporting.views import SORTS, CaseLine, Filter, PopulationView
 from fewest.results import drawing
 from fewest.results.explanation import Status
+from fewest.runs import comparison
 from fewest.runs.run import Run
 from fewest.tables.wording import clip
 
@@ -116,8 +116,8 @@ def _run_routes(explored: Explored) -> list[Route]:
 
     async def compare(_: Request) -> Response:
         both = explored.comparison
-        names = () if explored.other is None else _compare.called(explored.run, explored.other)
-        own = {} if both else _compare.own_figures(explored.run)
+        names = () if explored.other is None else comparison.called(explored.run, explored.other)
+        own = {} if both else comparison.own_figures(explored.run)
         return explored.page(
             "compare.html.j2", "Compare", "Compare", QUESTIONS["Compare"], compared=both, names=names, figures=own
         )
@@ -228,8 +228,9 @@ def figures(view: PopulationView) -> list[tuple[str, str]]:
 
 def not_found(view: PopulationView, text: str) -> str:
     """What is shown for a search for something that is not there."""
+    by = "their name" if view.population.origin.names_cases else f"their row, from 0 to {view.rows - 1:,}"
     return (
-        f"Nothing here is called {clip(text, 100)!r}. Cases are found by their row, from 0 to {view.rows - 1:,}, and "
+        f"Nothing here is called {clip(text, 100)!r}. Cases are found by {by}, and "
         "features by their name. Below are all cases that were refused."
     )
 
@@ -262,13 +263,14 @@ def _choices(view: PopulationView) -> dict[str, list[tuple[str, str]]]:
 def _listed(view: PopulationView, line: CaseLine) -> dict[str, Any]:
     """One case of the list, as text."""
     hidden = {view.titles[name] for name, on in view.protected.items() if on} & set(line.features)
-    what = " and ".join(line.features)
+    what = " and ".join(line.changes)
     if hidden:
         what = "withheld: uses a protected feature"
     status = Status(line.status)
     if status != Status.EXPLAINED:
         what = f"{status.words}; found so far: {what}" if what and status == Status.BUDGET else status.words
-    return {"row": line.row, "score": line.score, "sev": "-" if line.sev is None else line.sev, "what": what}
+    sev = "-" if line.sev is None else line.sev
+    return {"row": line.row, "label": line.label, "score": line.score, "sev": sev, "what": what}
 
 
 def _start(explored: Explored) -> dict[str, Any]:
@@ -280,8 +282,8 @@ def _start(explored: Explored) -> dict[str, Any]:
         "figures": figures(view),
         "warnings": view.warnings(),
         "example": "" if example.protected else example.sentence,
-        "first": explored.first,
-        "hardest": view.survey.hardest[0] if view.survey.hardest else None,
+        "first": (explored.first, view.label(explored.first)),
+        "hardest": (view.survey.hardest[0], view.label(view.survey.hardest[0])) if view.survey.hardest else None,
         "open_ends": [(s.value, s.words, view.tally.count(s)) for s in OPEN_ENDS if view.tally.count(s)],
         "model": view.model_name,
         "outcome": explored.run.about.outcome,

@@ -60,10 +60,12 @@ def case_routes(explored: Explored) -> list[Route]:
     async def decision(request: Request) -> Response:
         row = request.path_params["row"]
         case = explored.view_of(row)
-        before, after = explored.view.neighbours(row)
+        view = explored.view
+        beside = [None if near is None else (near, view.label(near)) for near in view.neighbours(row)]
         tried = await _try(request)
         return explored.page(
-            "decision.html.j2", "Decision", f"Case {row}", case.verdict, row=row, previous=before, following=after,
+            "decision.html.j2", "Decision", f"Case {view.label(row)}", case.verdict, row=row, previous=beside[0],
+            following=beside[1],
             shown=shown(case, int(run.manifest["settings"].get("alternatives", 0)), explored.values(row)),
             has_tree=has_tree(run), **tried,
         )  # fmt: skip
@@ -81,7 +83,7 @@ def case_routes(explored: Explored) -> list[Route]:
         answer = None if case.protected else case.answer
         return explored.page(
             "tree.html.j2", "Tree", "Tree", TREE_QUESTION, row=chosen, front=front(run),
-            sentence="" if case.protected else f"Case {chosen}: {case.sentence}",
+            sentence="" if case.protected else f"Case {case.answer.label}: {case.sentence}",
             **draw(run, explored.case(chosen), answer),
         )  # fmt: skip
 
@@ -101,8 +103,11 @@ def case_routes(explored: Explored) -> list[Route]:
 
 
 def _place(explored: Explored, text: str) -> str:
-    """Where a search leads: to a case by its number, to the cases that change a feature, or to what was not found."""
-    if is_row(text):
+    """Where a search leads: to a case by its name or number, to those that change a feature, or to what is missed."""
+    named = explored.view.find(text)
+    if named is not None:
+        return f"/decision/{named}"
+    if is_row(text) and not explored.run.names_cases:
         return f"/decision/{int(text)}"
     if not text:
         return "/population#cases"

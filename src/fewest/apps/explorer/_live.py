@@ -104,9 +104,10 @@ class Live:
                 f"the model cannot score this: {type(error).__name__}: {first}", do="use other values"
             ) from error
         score, against = float(verdicts.score[0]), bool(verdicts.positive[0])
-        shown = show_score(score, decision.cut, decision.kind in ("proba", "torch") and len(decision.classes) <= 2)
+        shown = show_score(score, decision.cut, decision.shows_percent, decision.number)
         outcome = decision.positive_name if against else decision.negative_name
-        return score, against, f"The model predicts {outcome} ({decision.positive_name}: {shown})."
+        of = "" if decision.number else f"{decision.positive_name}: "
+        return score, against, f"The model predicts {outcome} ({of}{shown})."
 
     def explain(self, values: Mapping[str, Any], held: Sequence[str] = ()) -> Explanation:
         """The answer for one case when some features may not change."""

@@ -12,7 +12,6 @@ from typing import Any
 import pandas as pd
 from starlette.responses import HTMLResponse
 
-from fewest.apps.explorer._compare import RunComparison, compare
 from fewest.apps.explorer._forms import NotThereError
 from fewest.apps.explorer._live import MOST_CASES, Effect, Live
 from fewest.errors import DataError
@@ -20,6 +19,7 @@ from fewest.references.file import Saved
 from fewest.reporting.page_templates import render
 from fewest.reporting.views import CaseView, Filter, PopulationView
 from fewest.results import drawing
+from fewest.runs.comparison import RunComparison, compare
 from fewest.runs.run import Run
 from fewest.tables.values import Cells
 from fewest.tables.wording import cell

@@ -11,7 +11,7 @@ import numpy as np
 from numba import njit
 
 from fewest.engine.numba_cache import entry
-from fewest.engine.search._ties import NOISE
+from fewest.engine.search._ties import NOISE, SAME
 
 FOUND, NONE = 0, 1
 
@@ -34,9 +34,9 @@ def unit_sums(rows, order, span, coef):  # type: ignore[no-untyped-def]
 @entry
 def solve_block(  # type: ignore[no-untyped-def]
     first, last, start, goal_sum, goal_of, order, span, coef, intercept, cut, sign, tolerance, movable, distance, limit,
-    node_cap, outcome, moved, known, cost, lower, nodes,
+    node_cap, outcome, moved, known, cost, lower, nodes, sets, few,
 ):  # fmt: skip
-    """Answer the cubes first..last."""
+    """Answer the cubes first..last; ``sets`` and ``few`` as in `_say_alike`, where ``few`` is not negative."""
     u = span.shape[0] - 1
     change, gain, far, spare = np.empty(u), np.empty(u), np.empty(u), np.empty(u + 1)
     unit, place = np.empty(u + 1, dtype=np.int64), np.empty(u + 1, dtype=np.int64)
@@ -94,6 +94,25 @@ def solve_block(  # type: ignore[no-untyped-def]
                                  pick, best)  # fmt: skip
             for k in range(size):
                 moved[i, best[k]] = True
+    if few >= 0:
+        _say_alike(first, last, movable, limit, sets, few, outcome, cost, lower, nodes)
+
+
+@njit(nogil=True)
+def _say_alike(first, last, movable, limit, sets, few, outcome, cost, lower, nodes):  # type: ignore[no-untyped-def]
+    """Nodes and bounds as `first_answers` says them; ``sets``: how many there are, by units and largest size."""
+    for i in range(first, last):
+        units, size = 0, cost[i]
+        for j in range(movable.shape[1]):
+            units += movable[i, j]
+        if outcome[i] == NONE:
+            whole = max(np.floor(limit[i] * (1.0 + SAME)), 0.0)
+            lower[i] = np.inf if units <= whole else whole + 1.0
+            size = min(float(units), whole)
+            nodes[i] = 0 if size == 0 else nodes[i]
+        known = sets[units, int(min(size, sets.shape[1] - 1.0))]
+        if size > 0 and known <= few:
+            nodes[i] = known
 
 
 @njit(nogil=True, inline="always")

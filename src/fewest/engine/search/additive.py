@@ -9,6 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from fewest.engine.numba_cache import entry
+from fewest.engine.search import first_answers
 from fewest.engine.search._blocks import additive_costs, additive_sizes, small_block
 from fewest.engine.search._gaussians import floor_for, pack_body
 from fewest.engine.search._run import pack, run, share_out
@@ -40,8 +41,7 @@ def _changes(start, goal, goal_of, unit_of, coef, intercept, cut, sign, n_units)
 
 def solve(structure: Additive, problem: Problem, n_jobs: int = 1) -> Found:
     """Cheapest sets of units that turn each cube and, under a floor, end at it or above; proved."""
-    bound = problem.cost is not None or problem.rules or problem.rejected or problem.all_sets
-    if not bound and problem.floor is None:
+    if problem.is_plain:
         return _by_sorting(structure, problem, n_jobs)
     body = pack_body(problem)
     cubes = pack(problem, structure.reading.cut, structure.reading.tolerance, True)
@@ -68,6 +68,8 @@ def _by_sorting(structure: Additive, problem: Problem, n_jobs: int) -> Found:
     found = Found.blank(problem)
     order, span = by_unit(problem.unit_of, problem.n_units)
     coef = np.ascontiguousarray(structure.coef, dtype=np.float64)
+    few = first_answers.FEW if problem.budget.nodes >= first_answers.LEAST else -1
+    sets = first_answers.counts(problem.n_units, first_answers.FEW)
     goal_sum = unit_sums(np.ascontiguousarray(problem.goal), order, span, coef)
 
     def work_on(first: int, last: int) -> None:
@@ -77,7 +79,7 @@ def _by_sorting(structure: Additive, problem: Problem, n_jobs: int) -> Found:
                 first, end, problem.start, goal_sum, problem.goal_of, order, span, coef, float(structure.intercept),
                 float(structure.reading.cut), float(problem.sign), float(structure.reading.tolerance), problem.movable,
                 problem.distance, problem.limit, problem.budget.nodes, found.outcome, found.moved, found.known,
-                found.cost, found.lower, found.nodes,
+                found.cost, found.lower, found.nodes, sets, few,
             )  # fmt: skip
             first = end
 

@@ -8,7 +8,7 @@ from typing import Literal
 import numpy as np
 
 from fewest.engine.search.problem import Found, Problem, Score
-from fewest.engine.structure.base import Additive, Composite, Ensemble, Network, Opaque, Structure
+from fewest.engine.structure.base import Additive, Composite, Ensemble, Module, Network, Opaque, Structure
 from fewest.tables.arrays import Bools, Floats, Ints
 
 
@@ -20,10 +20,12 @@ def strategy_name(structure: Structure | Opaque, floor: Literal["none", "bounded
     """
     if floor != "none":
         searched = strategy_name(structure)
-        if floor == "asked" and isinstance(structure, Additive | Ensemble):
+        if isinstance(structure, Composite) or (floor == "asked" and isinstance(structure, Additive | Ensemble)):
             searched = "levelwise"
         return f"{searched}, above the floor"
-    names = {Additive: "additive", Ensemble: "ensemble", Network: "network"}
+    if isinstance(structure, Composite) and any(isinstance(part, Network | Composite) for part in structure.members):
+        return "levelwise"
+    names = {Additive: "additive", Ensemble: "ensemble", Network: "network", Composite: "composite"}
     return names.get(type(structure), "levelwise")
 
 
@@ -64,7 +66,17 @@ def _solve(
         compiled = partial(_compiled, structure, n_jobs)
         return first_answers.solve(structure, problem, mixing_scorer(structure, problem), compiled)
     if isinstance(structure, Composite):
-        return levelwise.solve(mixing_scorer(structure, problem), problem, structure.reading.tolerance)
+        from fewest.engine.search import composite
+
+        score = mixing_scorer(structure, problem)
+        if composite.is_searched(structure, problem):
+            return composite.solve(structure, problem, score, n_jobs)
+        return levelwise.solve(score, problem, structure.reading.tolerance)
+    if isinstance(structure, Module) and problem.is_plain:
+        from fewest.engine.search.on_device import ModuleLevels
+
+        level = ModuleLevels(structure, problem, own_tolerance).look
+        return levelwise.solve(own_score, problem, own_tolerance, level=level)
     return levelwise.solve(own_score, problem, own_tolerance)
 
 

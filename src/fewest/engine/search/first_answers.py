@@ -24,6 +24,7 @@ Readable = Additive | Ensemble | Network
 FEW = 4096  # sets of a cube, up to the size of the answer, that are looked at one by one
 SECONDS_LOADING = 1.0  # spent on looking at sets before a compiled search is loaded
 SECONDS_COMPILING = 6.0  # ... and before one is compiled that never was
+WIDEST = FEW.bit_length() - 1  # this many units have at most `FEW` sets, one more has over twice as many
 LEAST = 30_000  # nodes: with fewer to spend, the search decides what is stopped
 
 
@@ -66,10 +67,12 @@ def solve(
     if problem.cost is not None or problem.floor is not None or problem.budget.nodes < LEAST:
         readiness.loaded.add(type(structure))
         return search(problem)
-    if type(structure) in readiness.loaded:
-        found = search(problem)
-    else:
+    if type(structure) not in readiness.loaded:
         found = _first_look(structure, problem, score, search, readiness)
+    elif isinstance(structure, Additive) and problem.is_plain:
+        return search(problem)  # whose kernel says them alike
+    else:
+        found = search(problem)
     _say_alike(problem, found)
     return found
 
@@ -113,18 +116,20 @@ def _look(structure: Readable, problem: Problem, score: Score, readiness: Readin
 
 def _sets_up_to(problem: Problem, cubes: Ints, size: int) -> Ints:
     """How many sets of at most this size each cube has, counted as far as just beyond `FEW`."""
-    return np.asarray(_counts(problem.n_units, size)[np.count_nonzero(problem.movable[cubes], axis=1), size])
+    units = np.count_nonzero(problem.movable[cubes], axis=1)
+    return np.asarray(counts(problem.n_units, FEW)[units, min(size, WIDEST)])
 
 
 @lru_cache(maxsize=64)
-def _counts(units: int, most: int) -> Ints:
-    """By number of units and largest size, how many sets there are, the empty one not counted; at most `FEW` + 1."""
-    table = np.zeros((units + 1, most + 1), dtype=np.int64)
+def counts(units: int, few: int) -> Ints:
+    """By number of units and largest size, how many sets there are, the empty one not counted; at most ``few`` + 1.
+
+    Sizes end at `WIDEST`: beyond it nothing is added, or there are more than ``few``.
+    """
+    table = np.zeros((units + 1, WIDEST + 1), dtype=np.int64)
     for m in range(units + 1):
-        total = 0
-        for size in range(1, most + 1):
-            total = min(total + comb(m, size), FEW + 1)
-            table[m, size] = total
+        for size in range(1, WIDEST + 1):
+            table[m, size] = min(table[m, size - 1] + comb(m, size), few + 1)
     return table
 
 
@@ -144,7 +149,8 @@ def _say_alike(problem: Problem, found: Found) -> None:
     """Nodes and bounds that do not depend on the way that was taken.
 
     Where there are few sets up to the size of a proved answer, or up to the limit, these are the nodes. Where a limit
-    is in the way, the bound is one more than it: how soon a search sees that no size would do is its own affair.
+    is in the way, the bound is one more than it: how soon a search sees that no size would do is its own affair. The
+    plain additive search does the same inside its kernel (`_sorted_effects`).
     """
     movable, none = np.count_nonzero(problem.movable, axis=1), found.outcome == Outcome.NONE
     sizes = np.where(found.outcome == Outcome.FOUND, found.cost, 0.0)
@@ -154,6 +160,6 @@ def _say_alike(problem: Problem, found: Found) -> None:
         sizes[none] = np.minimum(movable[none], whole)
         found.nodes[none & (sizes == 0)] = 0
     up_to = sizes.astype(np.int64)
-    sets = _counts(problem.n_units, int(up_to.max(initial=0)))[movable, up_to]
+    sets = counts(problem.n_units, FEW)[movable, np.minimum(up_to, WIDEST)]
     few = (up_to > 0) & (sets <= FEW)
     found.nodes[few] = sets[few]

@@ -6,7 +6,8 @@ the batching, and that the last level is walked in order of distance and left as
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from heapq import heappop, heappush
 from math import comb
 
@@ -28,24 +29,27 @@ class _ExpiredError(Exception):
     """The deadline passed between two score calls."""
 
 
-def solve(score: Score, problem: Problem, tolerance: float, batch: int = _BATCH) -> Found:
+Level = Callable[[Found, Ints, int], Ints]  # found, cubes, size: settle those that sets of this size turn; the others
+
+
+def solve(score: Score, problem: Problem, tolerance: float, batch: int = _BATCH, level: Level | None = None) -> Found:
     """Cheapest turned set of each cube, by looking at vertices only; ``start`` and ``goal`` are not read.
 
     A vertex is turned when its signed score is below the tolerance. No score call has more than ``batch`` vertices; the
     answer does not depend on it. ``nodes`` counts the sets looked at. A level that does not fit ``budget.nodes`` any
     more is not begun; a greedy descent (at most u * u further vertices) then gives the set of a STOPPED cube, or proves
-    it if it is as small as the level reached.
+    it if it is as small as the level reached. ``level`` looks at all sets of one size in its own way.
     """
     found = Found.blank(problem)
     score = combined(score, problem, tolerance)
     if problem.cost is None:
-        _by_count(score, problem, tolerance, batch, found)
+        _by_count(score, problem, tolerance, batch, found, level or partial(_level, score, problem, tolerance, batch))
     else:
         _by_cost(score, problem, problem.cost, tolerance, batch, found)
     return found
 
 
-def _by_count(score: Score, problem: Problem, tolerance: float, batch: int, found: Found) -> None:
+def _by_count(score: Score, problem: Problem, tolerance: float, batch: int, found: Found, level: Level) -> None:
     """All sets of one unit, then of two, and so on, for all unresolved cubes together."""
     sizes = problem.movable.sum(axis=1)
     active = np.arange(problem.n_cubes)
@@ -56,7 +60,7 @@ def _by_count(score: Score, problem: Problem, tolerance: float, batch: int, foun
         ways = np.array([comb(int(m), k) for m in range(problem.n_units + 1)], dtype=object)
         fits = (found.nodes[active] + ways[sizes[active]] <= problem.budget.nodes).astype(bool)
         give_up(score, problem, tolerance, batch, found, active[~fits])
-        active = _level(score, problem, tolerance, batch, found, active[fits], k)
+        active = level(found, active[fits], k)
 
 
 def look_at_size(score: Score, problem: Problem, tolerance: float, found: Found, active: Ints, size: int) -> Ints:

@@ -155,6 +155,12 @@ class Problem:
         """Number of units."""
         return int(self.movable.shape[1])
 
+    @property
+    def is_plain(self) -> bool:
+        """Whether the one best set of each cube is asked for, by its size alone."""
+        bound = self.cost is not None or self.rules or self.rejected or self.all_sets
+        return not bound and self.floor is None
+
     def vertex_rows(self, cubes: Ints, moved: Bools) -> Floats:
         """Prepared rows of vertices: the columns of moved units come from the goal."""
         from_goal = np.where(self.unit_of >= 0, moved[:, self.unit_of], False)

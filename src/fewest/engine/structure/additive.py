@@ -1,4 +1,4 @@
-"""Linear classifiers and explainable boosting machines without interactions: one term per column or feature."""
+"""Linear models and explainable boosting machines without interactions: one term per column or feature."""
 
 from __future__ import annotations
 
@@ -7,7 +7,18 @@ from typing import Any
 import numpy as np
 
 from fewest.engine.structure.base import Additive, Opaque, as_floats
-from fewest.engine.structure.question import EPS32, EPS64, FoundQuestion, Question, clipped, logistic, margin_link
+from fewest.engine.structure.question import (
+    EPS32,
+    EPS64,
+    FoundQuestion,
+    Question,
+    clipped,
+    exponential,
+    logistic,
+    margin_link,
+    number_link,
+    plain,
+)
 from fewest.tables.arrays import Floats
 
 LINEAR = frozenset({
@@ -15,13 +26,26 @@ LINEAR = frozenset({
     "Perceptron", "PassiveAggressiveClassifier", "LinearDiscriminantAnalysis",
 })  # fmt: skip
 
+LINEAR_REGRESSORS = frozenset({
+    "LinearRegression", "Ridge", "RidgeCV", "Lasso", "LassoCV", "LassoLars", "LassoLarsCV", "LassoLarsIC", "Lars",
+    "LarsCV", "ElasticNet", "ElasticNetCV", "SGDRegressor", "LinearSVR", "HuberRegressor", "BayesianRidge",
+    "ARDRegression", "QuantileRegressor", "TheilSenRegressor", "OrthogonalMatchingPursuit",
+    "OrthogonalMatchingPursuitCV", "PassiveAggressiveRegressor", "PoissonRegressor", "GammaRegressor",
+    "TweedieRegressor",
+})  # fmt: skip
+
 
 def read_linear(model: Any, question: Question) -> FoundQuestion | Opaque:
-    """Read coef_ and intercept_ of a scikit-learn linear classifier: the raw score is the decision function."""
+    """Read coef_ and intercept_ of a scikit-learn linear model: the raw score is the decision function or number."""
     name, coef = type(model).__name__, np.atleast_2d(np.asarray(model.coef_))
     eps = EPS32 if coef.dtype == np.float32 else EPS64
     huber = name == "SGDClassifier" and model.loss == "modified_huber"
-    link = margin_link(question, clipped() if huber else logistic(eps=eps))
+    if question.kind == "value":
+        if len(coef) > 1:
+            return Opaque(f"{name} has several outputs")
+        link = number_link(question, exponential(eps) if _has_log_link(model) else plain(eps=eps))
+    else:
+        link = margin_link(question, clipped() if huber else logistic(eps=eps))
     intercept = np.broadcast_to(np.asarray(model.intercept_, dtype=np.float64).ravel(), (len(coef),))
     coef = coef.astype(np.float64)
     if question.against is not None and question.kind == "proba" and not _is_softmax(model):
@@ -35,6 +59,13 @@ def read_linear(model: Any, question: Question) -> FoundQuestion | Opaque:
     return FoundQuestion(Additive(reading, np.ascontiguousarray(row), constant), link)
 
 
+def _has_log_link(model: Any) -> bool:
+    """Whether a generalised linear model predicts exp(coef @ x)."""
+    if type(model).__name__ == "TweedieRegressor":
+        return bool(model.link == "log" or (model.link == "auto" and model.power > 0))
+    return type(model).__name__ in ("PoissonRegressor", "GammaRegressor")
+
+
 def _is_softmax(model: Any) -> bool:
     name = type(model).__name__
     if name.startswith("LogisticRegression"):
@@ -43,11 +74,12 @@ def _is_softmax(model: Any) -> bool:
 
 
 def read_ebm(model: Any, question: Question) -> FoundQuestion | Opaque:
-    """Read ExplainableBoostingClassifier: the prepared columns are the terms' contributions."""
+    """Read an explainable boosting machine: the prepared columns are the terms' contributions."""
+    name, through = type(model).__name__, getattr(model, "link_", "logit")
     if any(len(features) != 1 for features in model.term_features_):
-        return Opaque("ExplainableBoostingClassifier has interaction terms; fit it with interactions=0")
-    if getattr(model, "link_", "logit") not in ("logit", "mlogit"):
-        return Opaque(f"ExplainableBoostingClassifier with the link {model.link_!r} is not read")
+        return Opaque(f"{name} has interaction terms; fit it with interactions=0")
+    if through not in (("identity", "log") if question.kind == "value" else ("logit", "mlogit")):
+        return Opaque(f"{name} with the link {through!r} is not read")
     intercept = np.atleast_1d(np.asarray(model.intercept_, dtype=np.float64))
     constant = float(sum(sign * intercept[output] for output, sign in question.parts.items()))
     size = float(sum(np.abs(scores).max() for scores in model.term_scores_)) + float(np.abs(intercept).max())
@@ -63,6 +95,8 @@ def read_ebm(model: Any, question: Question) -> FoundQuestion | Opaque:
         return np.ascontiguousarray(terms)
 
     link = margin_link(question, logistic())
+    if question.kind == "value":
+        link = number_link(question, exponential() if through == "log" else plain())
     reading = link.reading(question, 1e-12 * (1.0 + 2 * size), contributions, source)
     coef = np.full(len(source), question.sign if question.against is None else 1.0)
     return FoundQuestion(Additive(reading, coef, constant), link)

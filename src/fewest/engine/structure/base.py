@@ -161,4 +161,13 @@ class Opaque:
     reason: str
 
 
+@dataclass(frozen=True)
+class Module(Opaque):
+    """A torch module that is not read, but takes rows mixed on the device it lies on."""
+
+    module: Any
+    positive: int  # Which of the classes 0 and 1 is explained
+    cut: float  # Chance from which a row is positive
+
+
 Structure = Additive | Ensemble | Network | Composite

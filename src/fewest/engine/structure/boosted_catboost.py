@@ -11,13 +11,14 @@ import numpy as np
 
 from fewest.engine.structure._trees import ModelTree, stack, sum_tolerance
 from fewest.engine.structure.base import Opaque, as_float32_values
-from fewest.engine.structure.question import FoundQuestion, Question, logistic
+from fewest.engine.structure.question import FoundQuestion, Question, logistic, plain
 
 _MOST_NODES = 20_000_000
+_NUMBERS = frozenset({"RMSE", "MAE", "Quantile", "MAPE", "Huber", "Expectile", "LogCosh", "Lq"})
 
 
 def read_catboost(model: Any, question: Question) -> FoundQuestion | Opaque:
-    """Read CatBoostClassifier: the raw score is the log-odds."""
+    """Read CatBoost: the raw score is the log-odds, or the number."""
     refused = _unreadable(model, question)
     if refused is not None:
         return refused
@@ -41,12 +42,16 @@ def read_catboost(model: Any, question: Question) -> FoundQuestion | Opaque:
     base = float(sum(sign * shifts[output] for output, sign in question.parts.items()))
     # One more unit per tree for the difference of two classes.
     tolerance = 2 * sum_tolerance([tree.leaves for tree in trees], base) + 64 * np.finfo(float).eps
-    return stack(trees, base, logistic(), question, as_float32_values, len(model.feature_names_), tolerance)
+    link = plain() if question.kind == "value" else logistic()
+    return stack(trees, base, link, question, as_float32_values, len(model.feature_names_), tolerance)
 
 
 def _unreadable(model: Any, question: Question) -> Opaque | None:
     loss = str(model.get_all_params().get("loss_function", "")).split(":")[0]
-    if loss != ("MultiClass" if question.against is not None else "Logloss") and loss != "CrossEntropy":
+    if question.kind == "value" and loss not in _NUMBERS:
+        return Opaque(f"CatBoost loss {loss} is not read")
+    fitting = {"MultiClass" if question.against is not None else "Logloss", "CrossEntropy"}
+    if question.kind != "value" and loss not in fitting:
         return Opaque(f"CatBoost loss {loss} does not fit the question")
     if question.kind == "label" and (model.get_probability_threshold() or 0.5) != 0.5:
         return Opaque("CatBoost has a label threshold of its own; ask for kind='proba'")

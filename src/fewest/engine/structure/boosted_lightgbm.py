@@ -11,20 +11,24 @@ import numpy as np
 
 from fewest.engine.structure._trees import ModelTree, stack
 from fewest.engine.structure.base import Opaque, as_float32_values, as_floats
-from fewest.engine.structure.question import FoundQuestion, Question, logistic
+from fewest.engine.structure.question import FoundQuestion, Question, exponential, logistic, number_link, plain
 from fewest.tables.arrays import Bools, Floats
 
 _ZERO = float(np.float32(1e-35))  # LightGBM's kZeroThreshold: anything smaller is zero
 _MISSING_ZERO, _MISSING_NAN = 1, 2
+_CHANCES = ("binary", "cross_entropy")
+_PLAIN = ("regression", "regression_l1", "huber", "fair", "quantile", "mape", "lambdarank", "rank_xendcg")
+_LOGARITHMS = ("poisson", "gamma", "tweedie")
 
 
 def read_lightgbm(model: Any, question: Question) -> FoundQuestion | Opaque:
-    """Read LGBMClassifier: the raw score is the log-odds."""
-    booster = model.booster_
+    """Read LightGBM's estimators and boosters: the raw score is the log-odds, or the number or its logarithm."""
+    booster = getattr(model, "booster_", model)
     header, blocks = _parsed(booster.model_to_string())
     words = header.get("objective", "custom").split()
-    if words[0] not in ("binary", "cross_entropy", "multiclass") or callable(model.objective):
-        return Opaque(f"LightGBM objective {words[0]} is not read")
+    known = (*_CHANCES, *_PLAIN, *_LOGARITHMS) if question.kind == "value" else (*_CHANCES, "multiclass")
+    if words[0] not in known or "sqrt" in words or callable(getattr(model, "objective", None)):
+        return Opaque(f"LightGBM objective {' '.join(words)} is not read")
     if (question.against is None) == (words[0] == "multiclass"):
         return Opaque(f"LightGBM objective {words[0]} does not fit the question")
     if any(block.get("is_linear", "0") != "0" for block in blocks):
@@ -40,7 +44,11 @@ def read_lightgbm(model: Any, question: Question) -> FoundQuestion | Opaque:
     sigmoid = next((float(word.split(":")[1]) for word in words if word.startswith("sigmoid:")), 1.0)
     categorical = sorted({int(column) for _, block in parsed for column in block.column[block.categorical]})
     prepare = _Values(booster.pandas_categorical, zero, categorical)
-    return stack(trees, 0.0, logistic(sigmoid), question, prepare, int(header["max_feature_idx"]) + 1)
+    link = logistic(sigmoid)
+    if question.kind == "value":
+        of_words = {**dict.fromkeys(_CHANCES, link), **dict.fromkeys(_LOGARITHMS, exponential())}
+        link = number_link(question, of_words.get(words[0], plain()))
+    return stack(trees, 0.0, link, question, prepare, int(header["max_feature_idx"]) + 1)
 
 
 def _parsed(text: str) -> tuple[dict[str, str], list[dict[str, str]]]:

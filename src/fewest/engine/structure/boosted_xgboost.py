@@ -10,35 +10,66 @@ import numpy as np
 
 from fewest.engine.structure._trees import ModelTree, stack, sum_tolerance
 from fewest.engine.structure.base import Additive, Opaque
-from fewest.engine.structure.question import EPS32, FoundQuestion, Question, logistic
+from fewest.engine.structure.question import (
+    EPS32,
+    FoundQuestion,
+    Link,
+    Question,
+    exponential,
+    logistic,
+    number_link,
+    plain,
+)
 from fewest.tables.arrays import Bools, Floats
 
 _OBJECTIVES = frozenset({"binary:logistic", "reg:logistic", "multi:softprob", "multi:softmax"})
+_CHANCES = frozenset({"binary:logistic", "reg:logistic"})
+_PLAIN = frozenset({
+    "reg:squarederror", "reg:squaredlogerror", "reg:absoluteerror", "reg:pseudohubererror", "reg:quantileerror",
+    "binary:logitraw", "rank:pairwise", "rank:ndcg", "rank:map",
+})  # fmt: skip
+_LOGARITHMS = frozenset({"count:poisson", "reg:gamma", "reg:tweedie", "survival:cox", "survival:aft"})
 
 
 def read_xgboost(model: Any, question: Question) -> FoundQuestion | Opaque:
-    """Read XGBClassifier (gbtree, dart, gblinear): the raw score is the margin."""
-    learner = json.loads(bytes(model.get_booster().save_raw("json")))["learner"]
+    """Read XGBoost's estimators and boosters (gbtree, dart, gblinear): the raw score is the margin."""
+    booster = model.get_booster() if hasattr(model, "get_booster") else model
+    learner = json.loads(bytes(booster.save_raw("json")))["learner"]
     objective = learner["objective"]["name"]
-    if objective not in _OBJECTIVES:
+    known = _CHANCES | _PLAIN | _LOGARITHMS if question.kind == "value" else _OBJECTIVES
+    if objective not in known:
         return Opaque(f"XGBoost objective {objective} is not read")
     if (question.against is None) == objective.startswith("multi"):
         return Opaque(f"XGBoost objective {objective} with {model.n_classes_} classes is not read")
+    if int(learner["learner_model_param"].get("num_target", 1)) > 1:
+        return Opaque("XGBoost with several outputs is not read")
     starts = _starts(learner)
     base = float(sum(sign * starts[output] for output, sign in question.parts.items()))
     if learner["gradient_booster"]["name"] == "gblinear":
-        return _linear(learner["gradient_booster"]["model"], model, base, question)
+        return _linear(learner, model, base, question)
     return _boosted(learner, model, base, question)
 
 
 def _starts(learner: Any) -> Floats:
-    """Starting margins, one per output; a stored probability is turned into log-odds."""
+    """Starting margins, one per output; a stored probability is turned into log-odds, an amount into its logarithm."""
     stored = np.asarray(json.loads(learner["learner_model_param"]["base_score"]), dtype=np.float64).ravel()
-    if learner["objective"]["name"].endswith(":logistic"):
+    if learner["objective"]["name"] in _CHANCES:
         with np.errstate(divide="ignore"):
             return np.asarray(-np.log(1.0 / stored - 1.0))
-    count = int(learner["learner_model_param"]["num_class"])
+    if learner["objective"]["name"] in _LOGARITHMS:
+        with np.errstate(divide="ignore"):
+            return np.asarray(np.log(stored))
+    count = max(int(learner["learner_model_param"]["num_class"]), 1)
     return np.broadcast_to(stored, (count,)) if len(stored) == 1 else stored
+
+
+def _link(learner: Any, question: Question) -> Link:
+    if question.kind != "value":
+        return logistic(eps=EPS32)
+    objective = learner["objective"]["name"]
+    if objective in _PLAIN:
+        return plain(eps=EPS32)
+    return number_link(question, logistic(eps=EPS32) if objective in _CHANCES else exponential(EPS32))
 
 
 def _boosted(learner: Any, model: Any, base: float, question: Question) -> FoundQuestion | Opaque:
@@ -48,7 +79,7 @@ def _boosted(learner: Any, model: Any, base: float, question: Question) -> Found
     if any(int(tree["tree_param"]["size_leaf_vector"]) > 1 for tree in inside["trees"]):
         return Opaque("XGBoost trees with vector leaves (multi_output_tree) are not read")
     columns = int(learner["learner_model_param"]["num_feature"])
-    codes = _Codes(inside, learner.get("feature_types") or [], model.missing)
+    codes = _Codes(inside, learner.get("feature_types") or [], getattr(model, "missing", np.nan))
     used = _used_trees(inside, model)
     signs = question.parts
     trees = [
@@ -59,11 +90,13 @@ def _boosted(learner: Any, model: Any, base: float, question: Question) -> Found
     # u = eps / 2 per addition; the start is itself rounded to float32.
     rounding = sum_tolerance([tree.leaves for tree in trees], base, EPS32 / 2)
     tolerance = rounding + 4 * EPS32 * (1.0 + abs(base))
-    return stack(trees, base, logistic(eps=EPS32), question, codes, columns, tolerance)
+    return stack(trees, base, _link(learner, question), question, codes, columns, tolerance)
 
 
 def _used_trees(inside: Any, model: Any) -> int:
-    """Early stopping keeps the trees of the best iteration and before."""
+    """Early stopping keeps the trees of the best iteration and before; a bare booster uses all it has."""
+    if not hasattr(model, "get_booster"):
+        return len(inside["trees"])
     try:
         rounds = int(model.best_iteration) + 1
     except AttributeError:
@@ -152,7 +185,8 @@ def _names(stored: Any) -> list[Any]:
     return [bytes(values[first:last]).decode() for first, last in pairwise(stored["offsets"])]
 
 
-def _linear(inside: Any, model: Any, base: float, question: Question) -> FoundQuestion:
+def _linear(learner: Any, model: Any, base: float, question: Question) -> FoundQuestion:
+    inside = learner["gradient_booster"]["model"]
     outputs = 1 if question.against is None else int(model.n_classes_)
     weights = np.asarray(inside["weights"], dtype=np.float32).astype(np.float64).reshape(-1, outputs)
     coef = np.asarray(sum(sign * weights[:-1, output] for output, sign in question.parts.items()))
@@ -160,7 +194,7 @@ def _linear(inside: Any, model: Any, base: float, question: Question) -> FoundQu
     start = base if question.against is None else 0.0
     constant = start + float(sum(sign * weights[-1, output] for output, sign in question.parts.items()))
     tolerance = 1e-4 * (1.0 + abs(constant) + float(np.abs(weights).sum()))
-    codes, link = _Codes({"trees": []}, [], model.missing), logistic(eps=EPS32)
+    codes, link = _Codes({"trees": []}, [], getattr(model, "missing", np.nan)), _link(learner, question)
 
     def prepare(model_input: Any) -> Floats:  # a linear booster skips missing values
         return np.nan_to_num(codes(model_input), nan=0.0, posinf=np.inf, neginf=-np.inf)

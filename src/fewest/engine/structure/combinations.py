@@ -1,4 +1,4 @@
-"""Models made of models: calibrated classifiers and votes.
+"""Models made of models: calibrated classifiers, votes and stacks.
 
 Calibrators are links: sigmoid, isotonic and temperature scaling map a score to a calibrated probability.
 """
@@ -11,7 +11,17 @@ from typing import Any
 
 import numpy as np
 
-from fewest.engine.structure.base import Composite, Ensemble, Opaque, Reading, Structure, as_float32_values
+from fewest.engine.encoding import single_columns, split_pipeline
+from fewest.engine.structure.base import (
+    Additive,
+    Composite,
+    Ensemble,
+    Opaque,
+    Reading,
+    Structure,
+    as_float32_values,
+    as_floats,
+)
 from fewest.engine.structure.question import EPS32, EPS64, FoundQuestion, Link, Question, logistic, plain
 from fewest.tables.arrays import Floats
 
@@ -28,12 +38,16 @@ def read_calibrated(model: Any, question: Question, find: Find) -> FoundQuestion
 
 
 def read_voting(model: Any, question: Question, find: Find) -> FoundQuestion | Opaque:
-    """Read VotingClassifier: trees merge into one `Ensemble`, anything else is a `Composite`."""
+    """Read soft and hard votes: trees merge into one `Ensemble`, anything else is a `Composite`."""
     weights = np.asarray(model._weights_not_none if model.weights is not None else np.ones(len(model.estimators_)))
     shares = [float(weight) for weight in weights / weights.sum()]
-    if model.voting == "hard":
+    if question.kind == "value":
+        asked = Question(kind="value", threshold=0.0)
+        shares = [question.sign * share for share in shares]
+    elif model.voting == "hard":
         return _hard_vote(model, shares, question, find)
-    asked = Question(question.positive, question.against, "proba", 0.5 if question.against is None else 0.0)
+    else:
+        asked = Question(question.positive, question.against, "proba", 0.5 if question.against is None else 0.0)
     found = [find(member, asked) for member in model.estimators_]
     merged = _merged(found, shares, question)
     if merged is not None:
@@ -41,6 +55,66 @@ def read_voting(model: Any, question: Question, find: Find) -> FoundQuestion | O
     if question.against is not None:
         return Opaque("VotingClassifier: only trees and forests are merged for three or more classes")
     return _composite(found, shares, question)
+
+
+def read_stacking(model: Any, question: Question, find: Find) -> FoundQuestion | Opaque:
+    """Read a stack whose last model is linear: a `Composite` of its members' scores, weighted by its coefficients."""
+    name = type(model).__name__
+    if question.against is not None:
+        return Opaque(f"{name}: stacks over three or more classes are not read")
+    final = find(model.final_estimator_, question)
+    if isinstance(final, Opaque) or not isinstance(final.structure, Additive):
+        return Opaque(f"{name}: its last model, {type(model.final_estimator_).__name__}, is not a linear one")
+    kinds = {"predict_proba": "proba", "decision_function": "decision"}
+    if question.kind == "value":
+        kinds = {"predict": "value"}
+    if not set(model.stack_method_) <= set(kinds):
+        return Opaque(f"{name}: its members give labels, not scores")
+    members, coef = list(model.estimators_), final.structure.coef
+    extra = model.n_features_in_ if model.passthrough else 0
+    if len(model.stack_method_) != len(members) or len(members) + extra != len(coef):
+        return Opaque(f"{name} has {len(members)} members, and its last model was fitted on {len(coef) - extra}")
+    found: list[FoundQuestion | Opaque] = [
+        find(member, Question(kind=kinds[method], threshold=0.5 if method == "predict_proba" else 0.0))
+        for member, method in zip(members, model.stack_method_, strict=True)
+    ]
+    weights = coef[: len(members)].tolist()
+    if extra:
+        reading = plain().reading(Question(kind="value"), 0.0, as_floats, extra)
+        found.append(FoundQuestion(Additive(reading, coef[len(members) :], 0.0), plain()))
+        weights.append(1.0)
+    refused = _opaque_member(found)
+    if refused is not None:
+        return refused
+    read = [member for member in found if isinstance(member, FoundQuestion)]
+    error = sum(
+        abs(weight) * member.link.spread(member.structure.reading.tolerance)
+        for member, weight in zip(read, weights, strict=True)
+    )
+    last = final.structure
+    made = _side_by_side(read, weights, last.reading.cut - last.intercept, last.reading.tolerance + error)
+    shifted = replace(
+        final.link, score=lambda raw: final.link.score(raw + last.intercept), inverse=_no_inverse, plain=False
+    )
+    return FoundQuestion(made, shifted)
+
+
+def read_pipeline(model: Any, question: Question, find: Find) -> FoundQuestion | Opaque:
+    """Read a Pipeline inside another model: its last step, fed through the steps before it."""
+    steps, final = split_pipeline(model)
+    found = find(final, question)
+    if steps is None or isinstance(found, Opaque):
+        return found
+    columns = single_columns(steps, int(model.n_features_in_))
+    if isinstance(columns, str):
+        return Opaque(f"a Pipeline inside the model: {columns}")
+    inner = found.structure.reading
+
+    def prepare(model_input: Any) -> Floats:
+        return inner.prepare(steps.transform(model_input))
+
+    reading = replace(inner, prepare=prepare, source=columns[inner.source])
+    return FoundQuestion(replace(found.structure, reading=reading), found.link)
 
 
 def _mirrored(values: Any, kind: str) -> Any:
@@ -96,8 +170,9 @@ def _composite(found: list[FoundQuestion | Opaque], weights: list[float], questi
         return refused
     read = [member for member in found if isinstance(member, FoundQuestion)]
     link = plain(eps=max(member.link.eps for member in read))
+    largest = np.inf if question.kind == "value" else 1.0
     error = sum(
-        weight * min(1.0, member.link.spread(member.structure.reading.tolerance))
+        abs(weight) * min(largest, member.link.spread(member.structure.reading.tolerance))
         for member, weight in zip(read, weights, strict=True)
     )
     cut, slack = link.cut(question)
@@ -105,6 +180,7 @@ def _composite(found: list[FoundQuestion | Opaque], weights: list[float], questi
 
 
 def _side_by_side(read: list[FoundQuestion], weights: list[float], cut: float, tolerance: float) -> Composite:
+    read, weights = _flat(read, weights)
     members: list[Any] = [member.structure for member in read]
     ends = np.cumsum([len(member.reading.source) for member in members])
     starts = [0, *ends[:-1].tolist()]
@@ -116,6 +192,26 @@ def _side_by_side(read: list[FoundQuestion], weights: list[float], cut: float, t
 
     reading = Reading(cut, tolerance, prepare, source)
     return Composite(reading, tuple(members), spans, tuple(member.link.score for member in read), tuple(weights))
+
+
+def _flat(read: list[FoundQuestion], weights: list[float]) -> tuple[list[FoundQuestion], list[float]]:
+    """Members that are sums themselves, and are taken as they are, become several members."""
+    flat: list[tuple[FoundQuestion, float]] = []
+    for member, weight in zip(read, weights, strict=True):
+        inside = member.structure
+        if not isinstance(inside, Composite) or not member.link.plain:
+            flat.append((member, weight))
+            continue
+        prepare = inside.reading.prepare  # prepares all of them, so each takes its own columns of it
+        for part, span, link, share in zip(inside.members, inside.spans, inside.links, inside.weights, strict=True):
+            reading = replace(part.reading, prepare=_columns_of(prepare, span), source=inside.reading.source[span])
+            moved = FoundQuestion(replace(part, reading=reading), replace(member.link, score=link, plain=False))
+            flat.append((moved, weight * share))
+    return [member for member, _ in flat], [weight for _, weight in flat]
+
+
+def _columns_of(prepare: Callable[[Any], Floats], span: slice) -> Callable[[Any], Floats]:
+    return lambda model_input: prepare(model_input)[:, span]
 
 
 def _hard_vote(model: Any, shares: list[float], question: Question, find: Find) -> FoundQuestion | Opaque:
@@ -157,7 +253,7 @@ def _merged(found: list[FoundQuestion | Opaque], weights: list[float], question:
         trees.append(member.structure)
     link = plain()
     cut, slack = link.cut(question)
-    tolerance = sum(weight * tree.reading.tolerance for tree, weight in zip(trees, weights, strict=True))
+    tolerance = sum(abs(weight) * tree.reading.tolerance for tree, weight in zip(trees, weights, strict=True))
     reading = replace(trees[0].reading, cut=cut, tolerance=tolerance + slack + 64 * EPS64)
     offsets = np.cumsum([0, *(len(tree.column) for tree in trees)])[:-1]
     moved = [

@@ -1,4 +1,4 @@
-"""HistGradientBoostingClassifier: float64 comparisons, missing values, categories through its own preprocessor."""
+"""HistGradientBoosting: float64 comparisons, missing values, categories through its own preprocessor."""
 
 from __future__ import annotations
 
@@ -8,12 +8,20 @@ import numpy as np
 
 from fewest.engine.structure._trees import ModelTree, stack
 from fewest.engine.structure.base import as_floats
-from fewest.engine.structure.question import FoundQuestion, Question, logistic, margin_link
+from fewest.engine.structure.question import (
+    FoundQuestion,
+    Question,
+    exponential,
+    logistic,
+    margin_link,
+    number_link,
+    plain,
+)
 from fewest.tables.arrays import Bools, Floats
 
 
 def read_hist_gradient(model: Any, question: Question) -> FoundQuestion:
-    """Read HistGradientBoostingClassifier: the raw score is the log-odds."""
+    """Read HistGradientBoosting: the raw score is the log-odds, or the number (its logarithm for counts, amounts)."""
     parts = question.parts.items()
     known, row_of = model._bin_mapper.make_known_categories_bitsets()
     trees = [
@@ -24,7 +32,10 @@ def read_hist_gradient(model: Any, question: Question) -> FoundQuestion:
     source = np.arange(model.n_features_in_, dtype=np.int32)
     if getattr(model, "_preprocessor", None) is not None:
         source = np.argsort(~np.asarray(model.is_categorical_, dtype=bool), kind="stable").astype(np.int32)
-    return stack(trees, base, margin_link(question, logistic()), question, _Prepared(model), source)
+    link = margin_link(question, logistic())
+    if question.kind == "value":
+        link = number_link(question, exponential() if model.loss in ("poisson", "gamma") else plain())
+    return stack(trees, base, link, question, _Prepared(model), source)
 
 
 class _Prepared:

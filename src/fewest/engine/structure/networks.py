@@ -8,7 +8,18 @@ from typing import Any
 import numpy as np
 
 from fewest.engine.structure.base import Network, Opaque, as_float32_values, as_floats
-from fewest.engine.structure.question import EPS32, EPS64, FoundQuestion, Link, Question, logistic, margin_link
+from fewest.engine.structure.question import (
+    EPS32,
+    EPS64,
+    FoundQuestion,
+    Link,
+    Question,
+    exponential,
+    logistic,
+    margin_link,
+    number_link,
+    plain,
+)
 from fewest.tables.arrays import Floats
 
 _TORCH_ACTIVATIONS = {"ReLU": "relu", "Tanh": "tanh", "Sigmoid": "logistic"}
@@ -17,7 +28,7 @@ _Layers = list[tuple[Floats, Floats]]
 
 
 def read_mlp(model: Any, question: Question) -> FoundQuestion | Opaque:
-    """Read MLPClassifier: the raw score is the last layer before its sigmoid or softmax."""
+    """Read a net of scikit-learn: the raw score is the last layer before its sigmoid or softmax, or the number."""
     if question.against is not None and model.out_activation_ != "softmax":
         return Opaque("MLPClassifier: probabilities of several labels are not additive")
     single = model.coefs_[0].dtype == np.float32
@@ -25,7 +36,12 @@ def read_mlp(model: Any, question: Question) -> FoundQuestion | Opaque:
         (np.asarray(weight, dtype=np.float64), np.asarray(bias, dtype=np.float64))
         for weight, bias in zip(model.coefs_, model.intercepts_, strict=True)
     ]
-    link = logistic(eps=EPS32 if single else EPS64)
+    eps = EPS32 if single else EPS64
+    link = logistic(eps=eps)
+    if question.kind == "value":
+        if layers[-1][0].shape[1] > 1 or model.out_activation_ not in ("identity", "exp"):
+            return Opaque(f"{type(model).__name__}: several outputs, or its last activation, are not read")
+        link = number_link(question, plain(eps=eps) if model.out_activation_ == "identity" else exponential(eps))
     return _network(layers, model.activation, link, question, as_floats)
 
 

@@ -6,7 +6,7 @@ A `Link` is the non-decreasing function from the raw score to the score the deci
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -138,6 +138,31 @@ def clipped() -> Link:
         return 2 * threshold - 1 if threshold <= 1 else np.inf
 
     return Link(lambda raw: (np.clip(raw, -1, 1) + 1) / 2, inverse, 0.5, 0.5, EPS64, False, EPS64 / 4, 1.0)
+
+
+def exponential(eps: float = EPS64) -> Link:
+    """Score = exp(raw): means of counts and amounts."""
+
+    def inverse(threshold: float) -> float:
+        return float(np.log(threshold)) if threshold > 0 else -np.inf
+
+    return Link(lambda raw: np.exp(np.minimum(raw, 700.0)), inverse, np.inf, 0.5, eps, lowest=1e-300)
+
+
+def turned_round(link: Link) -> Link:
+    """The link from minus the raw score to minus the score."""
+    return replace(
+        link,
+        score=lambda raw: -link.score(-raw),
+        inverse=lambda threshold: -link.inverse(-threshold),
+        lowest=-link.highest,
+        highest=-link.lowest,
+    )
+
+
+def number_link(question: Question, link: Link) -> Link:
+    """The link of a predicted number; where small ones are asked about, raw score and number are turned round."""
+    return link if question.positive == 1 or link.plain else turned_round(link)
 
 
 def margin_link(question: Question, proba: Link) -> Link:

@@ -1,4 +1,4 @@
-"""From a fitted classifier to its structure: the reader is picked by the class, no library is imported for it."""
+"""From a fitted model to its structure: the reader is picked by the class, no library is imported for it."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from fewest.engine.structure.additive import LINEAR, read_ebm, read_linear
+from fewest.engine.structure.additive import LINEAR, LINEAR_REGRESSORS, read_ebm, read_linear
 from fewest.engine.structure.base import Opaque, Structure
 from fewest.engine.structure.boosted_catboost import read_catboost
 from fewest.engine.structure.boosted_lightgbm import read_lightgbm
 from fewest.engine.structure.boosted_xgboost import read_xgboost
-from fewest.engine.structure.combinations import read_calibrated, read_voting
+from fewest.engine.structure.combinations import read_calibrated, read_pipeline, read_stacking, read_voting
 from fewest.engine.structure.hist_gradient import read_hist_gradient
 from fewest.engine.structure.networks import read_mlp, read_torch
 from fewest.engine.structure.own_trees import NEUTRAL, read_leaf_sum, read_neutral
@@ -25,29 +25,42 @@ from fewest.engine.structure.sklearn_trees import (
     read_bagging,
     read_forest,
     read_gradient_boosting,
+    read_isolation_forest,
     read_tree,
 )
 from fewest.errors import UsageError
+from fewest.tables.model_kinds import NUMBERS, own_threshold
 
 Reader = Callable[[Any, Question], FoundQuestion | Opaque]
-METHODS = {"proba": "predict_proba", "decision": "decision_function", "label": "predict"}
+METHODS = {
+    "proba": "predict_proba", "decision": "decision_function", "label": "predict", "value": "predict",
+    "outlier": "decision_function",
+}  # fmt: skip
+KINDS = ("Classifier", "Regressor")
+XGBOOST = ("XGBClassifier", "XGBRFClassifier", "XGBRegressor", "XGBRFRegressor")
 
 _READERS: dict[tuple[str, str], Reader] = {
     **{("sklearn", name): read_linear for name in LINEAR},
+    **{("sklearn", name): read_linear for name in LINEAR_REGRESSORS},
     **{("sklearn", name): read_tree for name in TREES},
     **{("sklearn", name): read_forest for name in FORESTS},
     ("sklearn", "BaggingClassifier"): read_bagging,
+    ("sklearn", "BaggingRegressor"): read_bagging,
+    ("sklearn", "IsolationForest"): read_isolation_forest,
     ("sklearn", "GradientBoostingClassifier"): read_gradient_boosting,
+    ("sklearn", "GradientBoostingRegressor"): read_gradient_boosting,
     ("sklearn", "AdaBoostClassifier"): read_adaboost,
     ("sklearn", "HistGradientBoostingClassifier"): read_hist_gradient,
+    ("sklearn", "HistGradientBoostingRegressor"): read_hist_gradient,
     ("sklearn", "MLPClassifier"): read_mlp,
+    ("sklearn", "MLPRegressor"): read_mlp,
     ("sklearn", "CalibratedClassifierCV"): lambda model, question: read_calibrated(model, question, find),
-    ("sklearn", "VotingClassifier"): lambda model, question: read_voting(model, question, find),
-    ("xgboost", "XGBClassifier"): read_xgboost,
-    ("xgboost", "XGBRFClassifier"): read_xgboost,
-    ("lightgbm", "LGBMClassifier"): read_lightgbm,
-    ("catboost", "CatBoostClassifier"): read_catboost,
-    ("interpret", "ExplainableBoostingClassifier"): read_ebm,
+    **{("sklearn", f"Voting{kind}"): lambda model, question: read_voting(model, question, find) for kind in KINDS},
+    **{("sklearn", f"Stacking{kind}"): lambda model, question: read_stacking(model, question, find) for kind in KINDS},
+    **{("xgboost", name): read_xgboost for name in (*XGBOOST, "Booster")},
+    **{("lightgbm", name): read_lightgbm for name in ("LGBMClassifier", "LGBMRegressor", "Booster")},
+    **{("catboost", name): read_catboost for name in ("CatBoostClassifier", "CatBoostRegressor")},
+    **{("interpret", f"ExplainableBoosting{kind}"): read_ebm for kind in ("Classifier", "Regressor")},
     ("torch", "Sequential"): read_torch,
     **{("fewest", name): read_neutral for name in NEUTRAL},
     ("fewest", "LeafSumClassifier"): read_leaf_sum,
@@ -86,11 +99,15 @@ def find(model: Any, question: Question) -> FoundQuestion | Opaque:
     while _origin(model) == "sklearn" and type(model).__name__ in _WRAPPERS:
         name = type(model).__name__
         if "Threshold" in name and question.kind == "label":
-            return Opaque(f"{name} moves the label's threshold; ask for kind='proba' with that threshold")
+            own = own_threshold(model)
+            if own is None or question.against is not None or not 0 < question.threshold <= 1:
+                return Opaque(f"{name} moves the label's threshold; ask for kind='proba' with that threshold")
+            cut = own[0] if question.positive == own[1] else -own[0] if own[2] == "decision" else 1.0 - own[0]
+            question = replace(question, kind=own[2], threshold=cut)
         model = getattr(model, _WRAPPERS[name])
     name = type(model).__name__
-    if name == "Pipeline":
-        return Opaque("a Pipeline inside the model is not read")
+    if name == "Pipeline" and _origin(model) == "sklearn":
+        return read_pipeline(model, question, find)
     reader = _READERS.get((_origin(model), name))
     if reader is None:
         return Opaque(f"{name} is not a model whose inside can be read")
@@ -121,6 +138,8 @@ def _origin(model: Any) -> str:
 def _settled(model: Any, question: Question) -> Question | Opaque:
     """Check the classes asked about; keep `against` only where there are three or more."""
     name, classes = type(model).__name__, getattr(model, "classes_", None)
+    if question.kind in NUMBERS:
+        return Opaque(f"{name} decides between classes") if classes is not None and len(classes) else question
     if isinstance(classes, list):
         return Opaque(f"{name} has several outputs")
     count = 2 if question.against is None else 1 + max(2, question.positive, question.against)

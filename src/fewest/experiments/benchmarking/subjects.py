@@ -23,7 +23,6 @@ from fewest.experiments.paper import models
 from fewest.experiments.paper.data import Rows, load_split
 from fewest.explainer import Explainer
 from fewest.references.base import References
-from fewest.tables.closeness import Distances
 
 PAPER = ("compas", "german", "adult", "headline", "fico")
 
@@ -85,7 +84,7 @@ class Subject:
         inside = task.inside
         if isinstance(inside.structure, Opaque):
             raise TypeError(f"not read: {inside.structure.reason}")
-        far = Distances.read(task.schema, self.cases, self.references.frame)
+        far = task.goal_rows.distances(self.cases)
         goal_of = self.references.candidates(self.cases, far)[:, 0]
         towards = CasePairs(self.cases, far, np.arange(len(self.cases)), goal_of)
         prepared = inside.prepare(inside.encoding.transform(self.cases))

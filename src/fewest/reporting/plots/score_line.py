@@ -33,6 +33,8 @@ class ScoreLineDisplay(Display):
         What stands above.
     percent : bool
         Whether scores are probabilities.
+    number : str
+        ``up`` where the score is a predicted number, ``down`` where it is minus one.
 
     Examples
     --------
@@ -47,6 +49,7 @@ class ScoreLineDisplay(Display):
     threshold: float = 0.5
     title: str = ""
     percent: bool = False
+    number: str = ""
 
     @classmethod
     def from_explanation(cls, answer: Explanation) -> Self:
@@ -65,7 +68,7 @@ class ScoreLineDisplay(Display):
         title = f"{answer.label}: {answer.positive}, then {answer.outcome}"
         if answer.plus:
             title = f"{answer.label}: {answer.outcome}, then {answer.positive}"
-        return cls(table, answer.threshold, title, answer.shows_percent)
+        return cls(table, answer.threshold, title, answer.shows_percent, answer.number)
 
     def _draw(self, ax: Any) -> None:
         for place, row in enumerate(self.table.itertuples()):
@@ -79,7 +82,7 @@ class ScoreLineDisplay(Display):
         ax.axvline(self.threshold, color="0.1", linestyle="--", linewidth=1, label="cut-off")
         first, last = float(self.table["before"].iloc[0]), float(self.table["after"].iloc[-1])
         for score, height, word in ((first, -0.45, "before"), (last, len(self.table) - 0.55, "after")):
-            said = f"{word} {show_score(score, self.threshold, self.percent)}"
+            said = f"{word} {show_score(score, self.threshold, self.percent, self.number)}"
             ax.annotate(said, (score, height), ha="center", va="bottom" if height < 0 else "top", fontsize=9)
         ax.set_yticks(range(len(self.table)), [clip(fact, LONGEST) for fact in self.table["fact"]], fontsize=8)
         ax.set_ylim(len(self.table) - 0.2, -0.9)
@@ -87,6 +90,8 @@ class ScoreLineDisplay(Display):
         room = 0.25 * (max(reached) - min(reached) or 1.0)
         ax.set_xlim(min(reached) - room, max(reached) + room)
         ax.set_xlabel("the model's score")
+        if self.number == "down":
+            ax.xaxis.set_major_formatter(lambda value, _: f"{-value:g}")
         if self.percent:
             ax.xaxis.set_major_formatter(lambda value, _: f"{value:.0%}")
         ax.set_title(self.title, fontsize=10)

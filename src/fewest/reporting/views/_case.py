@@ -10,7 +10,7 @@ from markupsafe import Markup
 
 from fewest.results import drawing
 from fewest.results.drawing import HEADINGS, HEADINGS_PLUS, CaseRow
-from fewest.results.explanation import Change, Explanation, Status, proof_lines, show_score
+from fewest.results.explanation import Change, Explanation, Status, proof_lines
 from fewest.tables.wording import cell
 
 # Rules under which a subset of an allowed set may not be allowed itself: there the proof does not cover the cube.
@@ -19,16 +19,19 @@ BETWEEN_FEATURES = ("Linked", "Implies")
 
 @dataclass(frozen=True)
 class CaseLine:
-    """One case in a list: its row, status, figures and score as people read it, and the titles of what changes.
+    """One case in a list: its row, what it is called, status, figures and score as people read it.
 
-    ``reference`` is empty where it was compared with none.
+    ``features`` are the titles of what changes, ``changes`` say from what to what; ``reference`` is empty where it was
+    compared with none.
     """
 
     row: int
+    label: str
     status: str
     sev: int | None
     score: str
     features: tuple[str, ...]
+    changes: tuple[str, ...]
     reference: str
     l_inf: float | None
     log_density: float | None
@@ -63,13 +66,17 @@ class CaseView:
     @property
     def cut(self) -> str:
         """The cut-off as people read it."""
-        return f"{self.answer.threshold * 100:g} %" if self.answer.shows_percent else f"{self.answer.threshold:g}"
+        cut = -self.answer.threshold if self.answer.number == "down" else self.answer.threshold
+        return f"{cut * 100:g} %" if self.answer.shows_percent else f"{cut:g}"
 
     @property
     def verdict(self) -> str:
         """What the model predicted, with the score and the cut-off, such as "Predicted bad, 94 % (cut-off 50 %)"."""
         answer = self.answer
-        score = show_score(answer.score, answer.threshold, answer.shows_percent)
+        score = answer.shown(answer.score)
+        if answer.number:
+            said = answer.outcome if answer.status == Status.ALREADY_NEGATIVE else answer.positive
+            return f"Predicted {score}: {said} (cut-off {self.cut})"
         if answer.status == Status.ALREADY_NEGATIVE:
             return f"Predicted {answer.outcome} ({answer.positive}: {score}, below the cut-off of {self.cut})"
         return f"Predicted {answer.positive}, {score} (cut-off {self.cut})"
@@ -98,7 +105,7 @@ class CaseView:
                 names, drawing.corners_of(len(names), names), folded, words=words, bottom="typical case"
             )
         ends = {frozenset[int](): answer.score, frozenset(range(len(names))): answer.score_after or 0.0}
-        texts = {s: show_score(v, answer.threshold, answer.shows_percent) for s, v in ends.items()}
+        texts = {s: answer.shown(v) for s, v in ends.items()}
         stays = f"stays {answer.positive}" if self.rules_known else "not an answer"
         corners = drawing.corners_of(len(names), names, texts)
         return drawing.cube(names, corners, folded, words=(stays, f"changes to {answer.outcome}"))

@@ -47,13 +47,21 @@ class Index:
     def of(cls, population: Population) -> Index:
         """Read the columns part by part."""
         parts, rows = [], 0
-        for part in population.tables(COLUMNS):
+        columns = (*COLUMNS, "label") if population.origin.names_cases else COLUMNS
+        for part in population.tables(columns):
             words = {name: pd.Categorical(part[name]) for name in ("status", "reference")}
             parts.append(part.assign(**words, sev=part["sev"].fillna(0).astype("int16")))
             rows += len(part)
             if rows >= MOST_ROWS:
                 break
-        return cls(population, _joined(parts))
+        return cls(population, _joined(parts, columns))
+
+    def find(self, label: str) -> int | None:
+        """The first case with a name; None where there is none."""
+        if "label" not in self.table:
+            return None
+        found = np.flatnonzero(self.table["label"] == label)
+        return int(found[0]) if len(found) else None
 
     @cached_property
     def moved(self) -> dict[str, npt.NDArray[np.int64]]:
@@ -109,10 +117,10 @@ class Index:
         return self.select(Filter(status="AGAINST"))
 
 
-def _joined(parts: Sequence[pd.DataFrame]) -> pd.DataFrame:
+def _joined(parts: Sequence[pd.DataFrame], names: Sequence[str]) -> pd.DataFrame:
     """Parts below each other; words stay coded."""
     out: dict[str, Any] = {}
-    for name in COLUMNS:
+    for name in names:
         columns = [part[name] for part in parts]
         if isinstance(columns[0].dtype, pd.CategoricalDtype):
             out[name] = pd.api.types.union_categoricals(columns)

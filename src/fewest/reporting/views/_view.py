@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -19,9 +19,10 @@ from fewest.reporting.views._case import CaseLine, CaseView, case_view
 from fewest.reporting.views._groups import GroupLine, ReferenceView
 from fewest.reporting.views._index import SURVEYED, Filter, Index, Survey, distances
 from fewest.results.drawing import Bar, Bars, Point, counted, percent
-from fewest.results.explanation import Status, show_score
+from fewest.results.explanation import Change, Status, show_score
 from fewest.results.population import Population, Tally, summarize
 from fewest.results.record import names_in
+from fewest.tables.values import decoded
 
 PAGE = 50
 LISTS = ("features", "from", "to")
@@ -172,10 +173,10 @@ class PopulationView:
             return []
         drawn = drawn.sort_values(["sev", "row"], kind="stable")
         rows = drawn["row"].tolist()
-        far = distances(self.population, rows)
+        far, labels = distances(self.population, rows), self._labels(rows)
         heights = drawn["log_density" if self.population.about.has_density else "margin"].tolist()
         return [
-            Point(far[row], height, counted(sev, "feature"), f"case {row}", link(row) if link else None)
+            Point(far[row], height, counted(sev, "feature"), f"case {labels[row]}", link(row) if link else None)
             for row, sev, height in zip(rows, drawn["sev"].tolist(), heights, strict=True)
         ]
 
@@ -184,20 +185,39 @@ class PopulationView:
         if page < 1 or size < 1:
             raise UsageError(f"page {page} of {size} cases each", do="use numbers from 1 on")
         rows = self.index.sort(self.index.select(wanted or Filter()), sort)[(page - 1) * size : page * size].tolist()
-        changed = self.population.records(rows, ("row", "features")).set_index("row")["features"]
-        return [self._line(row, changed[row]) for row in rows]
+        columns = ("row", "features", "from", "to")
+        changed = self.population.records(rows, columns).set_index("row")
+        labels = self._labels(rows)
+        return [self._line(row, labels[row], *changed.loc[row]) for row in rows]
 
     def count(self, wanted: Filter | None = None) -> int:
         """How many cases fit."""
         return len(self.index.select(wanted or Filter()))
 
-    def _line(self, row: int, features: list[str]) -> CaseLine:
-        known, about = self.index.table.iloc[row], self.population.about
+    def label(self, row: int) -> str:
+        """What a case is called: its name, or else its row."""
+        return self._labels([row])[row]
+
+    def _labels(self, rows: Sequence[int]) -> dict[int, str]:
+        if not self.population.origin.names_cases:
+            return {row: str(row) for row in rows}
+        return dict(self.population.records(rows, ("row", "label")).itertuples(index=False))
+
+    def find(self, label: str) -> int | None:
+        """The row of the case with a name; None where there is none."""
+        return self.index.find(label)
+
+    def _line(self, row: int, label: str, features: list[str], before: list[Any], after: list[Any]) -> CaseLine:
+        known, about, schema = self.index.table.iloc[row], self.population.about, self.population.schema
+        moved = [schema.features[schema.index(name)] for name in features]
+        ends = [[decoded(value, f, schema) for value, f in zip(side, moved, strict=True)] for side in (before, after)]
         return CaseLine(
             row=row,
+            label=label,
+            changes=tuple(Change.of(f, a, b).arrow for f, a, b in zip(moved, *ends, strict=True)),
             status=str(known["status"]),
             sev=int(known["sev"]) or None,
-            score=show_score(float(known["score"]), about.threshold, about.percent),
+            score=show_score(float(known["score"]), about.threshold, about.percent, about.number),
             features=tuple(self.titles.get(name, name) for name in features),
             reference="" if pd.isna(known["reference"]) else str(known["reference"]),
             **{
@@ -255,7 +275,8 @@ class PopulationView:
         """The same part by part, for runs that are larger than memory."""
         rows = None if wanted in (None, Filter()) else self.index.select(wanted or Filter())
         first = True
-        for table in self.population.tables(CSV_COLUMNS):
+        named = self.population.origin.names_cases
+        for table in self.population.tables([name for name in CSV_COLUMNS if named or name != "label"]):
             kept = table if rows is None else table[np.isin(table["row"].to_numpy(), rows)]
             if first or len(kept):
                 yield as_csv(kept, header=first)
@@ -282,6 +303,12 @@ def as_csv(table: pd.DataFrame, header: bool = True) -> bytes:
     >>> as_csv(table, header=True)
     b'row,reference,features\\n3,\\'@sum,"[""debt""]"\\n'
     """
+    text = plain_columns(table).to_csv(index=False, header=header, lineterminator="\n")
+    return str(text).encode("utf-8", "replace")
+
+
+def plain_columns(table: pd.DataFrame) -> pd.DataFrame:
+    """A table of answers in columns of numbers and text: lists are JSON, and nothing is taken for a formula."""
     out = {}
     for name in table:
         column: Any = table[name]
@@ -291,5 +318,4 @@ def as_csv(table: pd.DataFrame, header: bool = True) -> bytes:
             words = {word: defused(str(word)) for word in column.dropna().unique()}
             column = column.astype(object).map(words)
         out[name] = column
-    text = pd.DataFrame(out).to_csv(index=False, header=header, lineterminator="\n")
-    return str(text).encode("utf-8", "replace")
+    return pd.DataFrame(out)

@@ -152,6 +152,31 @@ def check_cases(run: RunFiles, part: Mapping[str, Any], frame: pd.DataFrame, rep
     report.rows_wrong(frame.index.to_numpy(), wrong, "what is kept of it is not the case that was explained")
 
 
+def check_rejected(run: RunFiles, found: pd.DataFrame, report: Report) -> None:
+    """The rows that were left out are those that cannot be explained; the file that lists them is the one written."""
+    said = run.manifest["rejected"]
+    if not _is_there(run, said, report):
+        return
+    try:
+        listed = pd.read_csv(run.file(said["name"]), dtype=str, keep_default_na=False)["row"].tolist()
+    except (ValueError, KeyError) as error:
+        report.add("{} cannot be read", [said["name"]], f": {error}")
+        return
+    if len(listed) != said["rows"]:
+        report.add(f"{{}} lists {len(listed)} rows, the manifest says {said['rows']}", [said["name"]])
+    wrong = sorted(set(listed) ^ set(found["row"].astype(str)), key=str)
+    if wrong:
+        report.add("row {} of the data: it is left out though it can be explained, or the other way round", wrong)
+
+
+def check_labels(table: pd.DataFrame, known: Sequence[str] | None, report: Report) -> None:
+    """Cases are called what the data call them: a letter must not go to somebody else."""
+    rows = table["row"].to_numpy(dtype=np.int64)
+    said = table["label"].to_numpy(dtype=object) if "label" in table else np.full(len(table), None)
+    data = np.full(len(table), None) if known is None else np.array(known, dtype=object)
+    report.rows_wrong(rows, np.array(said != data, dtype=bool), "it is called something else than in the data")
+
+
 def _compare(path: Path, table: pd.DataFrame, report: Report) -> None:
     """Certificates, line by line, against the table."""
     lines = path.read_bytes().decode("utf-8", "surrogatepass").split("\n")[:-1]
@@ -162,6 +187,8 @@ def _compare(path: Path, table: pd.DataFrame, report: Report) -> None:
     rows = table["row"].to_numpy(dtype=np.int64)
     for field in record.fields_in("certificate"):
         name = field.certificate or field.name
+        if field.optional and name not in said and field.name not in table:
+            continue
         wrong = _differ(said[name], table[field.name], field.kind)
         report.rows_wrong(rows, wrong, f'its certificate has another "{name}" than the table')
 

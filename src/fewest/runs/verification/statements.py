@@ -41,12 +41,14 @@ def check_statements(
         "outcome": decision.negative_name,
         "threshold": decision.cut,
         "score": decision.kind,
+        "above": decision.above,
     }
-    _compare("run", settings, known, report)
+    _compare("run", {"above": True, **settings}, known, report)
     names = {
         "positive": decision.positive_name,
         "outcome": decision.negative_name,
-        "percent": decision.kind in ("proba", "torch") and len(decision.classes) <= 2,
+        "percent": decision.shows_percent,
+        **({"number": decision.number} if decision.number else {}),
         "plus": settings["direction"] == "plus",
         "weighted": bool(settings["weights"]),
     }

@@ -6,6 +6,7 @@ import secrets
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from itertools import zip_longest
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ import pandas as pd
 
 from fewest.decision import Decision
 from fewest.errors import DataError, FewestError, UsageError
+from fewest.runs.bad_rows import bad_rows
 from fewest.runs.cases import Cases, find
 from fewest.runs.run_files import MANIFEST, RunFiles, read_references
 from fewest.runs.verification import integrity
@@ -150,7 +152,8 @@ class RunVerifier:
         size = int(self.settings["part_rows"])
         if size < 1:
             raise ValueError(f"part_rows is {size}")
-        cases = Cases(paths, self.schema, size, self.settings["unseen"])
+        named = self.settings.get("id")
+        cases = self._without_bad_rows(Cases(paths, self.schema, size, self.settings["unseen"], named))
         head = self._head(cases)
         if head is not None:
             integrity.check_scores(self.run, self.scorer.decision, (head, self.goals.frame), self.report)
@@ -180,8 +183,18 @@ class RunVerifier:
                 self.report.add(what, [part["table"]["name"]])
                 continue
             integrity.check_cases(self.run, part, frame, self.report)
+            integrity.check_labels(table, cases.labels(raw), self.report)
             self._part(Claims(table, frame, self.goals, self.rules, self.settings))
         integrity.check_figures(self.run.manifest, total, MANIFEST, self.report)
+
+    def _without_bad_rows(self, cases: Cases) -> Cases:
+        """The data without the rows that cannot be explained, where the run left such rows out: they are found anew."""
+        said = self.run.manifest.get("rejected")
+        if said is None:
+            return cases
+        found = bad_rows(cases, self.scorer.decision.score)
+        integrity.check_rejected(self.run, found, self.report)
+        return replace(cases, left_out=tuple(found["row"].tolist()))
 
     def _head(self, cases: Cases) -> pd.DataFrame | None:
         """The first rows of the data; None where they cannot be read, which is reported with their part."""
