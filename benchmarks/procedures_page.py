@@ -4,7 +4,8 @@ Writes docs/benchmarks/paper/sevc-procedures.md from the units of::
 
     fewest paper table sevc --preset both --data compas,fico,german,adult,headline --splits 10 --out RUN
 
-A dataset counts with the splits that are finished. SEV1 beside it is that of docs/benchmarks/paper/sev1.md.
+Those units are in docs/benchmarks/units. A dataset counts with the splits that are finished. SEV1 beside it is that of
+docs/benchmarks/paper/sev1.md.
 """
 
 from __future__ import annotations
