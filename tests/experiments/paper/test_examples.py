@@ -114,7 +114,7 @@ def test_the_papers_datasets_have_examples(dataset: str) -> None:
 def test_what_cannot_be_shown_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("FEWEST_DATA", raising=False)
     monkeypatch.chdir(tmp_path)
-    with pytest.raises(UsageError, match=r'no examples of "mimic"'):
-        examples("mimic")
+    with pytest.raises(UsageError, match=r'no clusters set for a dataset "atlantis"'):
+        examples("atlantis")
     with pytest.raises(DataError, match="FEWEST_DATA"):
         examples("mimic_demo")

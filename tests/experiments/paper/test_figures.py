@@ -49,7 +49,7 @@ def test_every_figure_that_is_listed_can_be_found_and_says_what_it_shows() -> No
 
 def test_figures_of_tables_that_are_not_there_are_not_listed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(paper, "names", lambda: ("trees",))
-    assert figures.names() == ("cluster_maps", "regions", "hypercube")
+    assert figures.names() == ("cluster_maps", "regions", "hypercube", "two_cases", "soft_kmeans", "theorems")
     with pytest.raises(UsageError, match="no figure"):
         figures.find("closeness")
 

@@ -13,7 +13,7 @@ from fewest import references
 from fewest.decision import Decision
 from fewest.errors import UsageError
 from fewest.experiments import paper
-from fewest.experiments.paper import Store, as_dict, as_markdown, as_text, run, summarise
+from fewest.experiments.paper import Store, as_dict, as_markdown, as_text, run_table, summarise
 from fewest.experiments.paper.data import Rows
 from fewest.experiments.paper.models import densities_of, explain, fit
 from fewest.experiments.paper.points import unrounded
@@ -25,7 +25,7 @@ pytest.importorskip("pacmap")
 @pytest.fixture(scope="module")
 def measured() -> Any:
     table = paper.find("sevc", quick=True, preset="both")
-    return table, run(table, ["german"], 1, Store())
+    return table, run_table(table, ["german"], 1, Store())
 
 
 def test_a_table_has_both_procedures_under_their_names_beside_the_printed_figure(measured: Any) -> None:
@@ -77,4 +77,4 @@ def test_a_preset_that_a_table_does_not_have_is_refused() -> None:
     with pytest.raises(UsageError, match="preset"):
         paper.find("sevc", preset="papers")
     with pytest.raises(UsageError, match='has no dataset "loans"'):
-        run(paper.find("sevc", quick=True, preset="both"), ["loans"], 1, Store())
+        run_table(paper.find("sevc", quick=True, preset="both"), ["loans"], 1, Store())

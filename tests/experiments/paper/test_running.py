@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 
 import pytest
 
+import fewest.experiments.paper.models as models_module
 import fewest.experiments.paper.runner as runner_module
 from fewest import references
 from fewest.errors import DataError, FewestError, UsageError
@@ -21,9 +22,10 @@ from fewest.experiments.paper import (
     as_markdown,
     as_text,
     find,
-    run,
+    run_table,
     summarise,
 )
+from fewest.experiments.paper import find as paper_find
 from fewest.experiments.paper.base import Published, Table, Tell, fingerprint
 from fewest.references.clusters import DEFAULTS
 
@@ -60,7 +62,7 @@ class Sums(Table):
 
 
 def measure(table: Sums, folder: Path, splits: int = 5) -> list[Record]:
-    return run(table, ["german"], splits, FileStore(folder, table.name))
+    return run_table(table, ["german"], splits, FileStore(folder, table.name))
 
 
 def test_a_killed_run_goes_on_and_ends_with_the_same_bytes(tmp_path: Path) -> None:
@@ -146,7 +148,7 @@ def test_what_is_not_a_number_is_null_in_the_file_and_missing_in_the_table(tmp_p
 def test_progress_names_every_unit_and_how_many_were_there_before(tmp_path: Path) -> None:
     told: list[str] = []
     measure(Sums(), tmp_path, splits=1)
-    run(Sums(), ["german"], 2, FileStore(tmp_path, "sums"), tell=told.append)
+    run_table(Sums(), ["german"], 2, FileStore(tmp_path, "sums"), tell=told.append)
     assert told[0] == "1 of 2 units are finished already"
     assert told[1] == "summing 1"
     assert told[2].startswith("sums  1/1  german, split 1: ")
@@ -159,7 +161,7 @@ def test_a_dataset_that_is_not_here_is_told_before_anything_is_computed(
     monkeypatch.chdir(tmp_path)
     table = Sums()
     with pytest.raises(DataError, match="FEWEST_DATA"):
-        run(table, ["german", "mimic_demo"], 1, Store())
+        run_table(table, ["german", "mimic_demo"], 1, Store())
     assert table.seen == []
 
 
@@ -169,7 +171,7 @@ def test_a_dataset_that_is_not_here_is_told_before_anything_is_computed(
 )
 def test_runs_that_make_no_sense_are_refused(datasets: list[str], splits: int, jobs: int, said: str) -> None:
     with pytest.raises(UsageError, match=said):
-        run(Sums(), datasets, splits, Store(), n_jobs=jobs)
+        run_table(Sums(), datasets, splits, Store(), n_jobs=jobs)
 
 
 def test_each_dataset_may_have_its_own_number_of_splits() -> None:
@@ -186,11 +188,11 @@ def test_each_dataset_may_have_its_own_number_of_splits() -> None:
             self.kept[unit] = tuple(records)
 
     table, wanted = Sums(), {"german": 1, "mimic_demo": 2}
-    records = run(table, list(wanted), wanted, ByUnit())
+    records = run_table(table, list(wanted), wanted, ByUnit())
     assert table.seen == [Unit("german", 0), Unit("mimic_demo", 0), Unit("mimic_demo", 1)]
     assert len(records) == 2 * len(table.seen)
     with pytest.raises(UsageError, match="make no run"):
-        run(table, ["german"], {"german": 0}, ByUnit())
+        run_table(table, ["german"], {"german": 0}, ByUnit())
 
 
 def test_a_place_that_is_a_file_is_refused(tmp_path: Path) -> None:
@@ -203,8 +205,8 @@ def test_two_jobs_give_the_records_of_one(tmp_path: Path) -> None:
     pytest.importorskip("gosdt")
     pytest.importorskip("praxis")
     table = find("trees", quick=True)
-    alone = run(table, ["german"], 2, FileStore(tmp_path / "one", "trees"))
-    together = run(table, ["german"], 2, FileStore(tmp_path / "two", "trees"), n_jobs=2)
+    alone = run_table(table, ["german"], 2, FileStore(tmp_path / "one", "trees"))
+    together = run_table(table, ["german"], 2, FileStore(tmp_path / "two", "trees"), n_jobs=2)
     assert repr(together) == repr(alone)
     lines = [sorted((tmp_path / name / "trees.jsonl").read_text().splitlines()) for name in ("one", "two")]
     assert lines[0] == lines[1]
@@ -215,10 +217,10 @@ import os, sys
 sys.path.insert(0, {folder!r})
 from dying import Dying
 from fewest.errors import FewestError
-from fewest.experiments.paper import Store, run
+from fewest.experiments.paper import Store, run_table
 if __name__ == "__main__":
     try:
-        run(Dying(), ["german"], 2, Store(), n_jobs=2)
+        run_table(Dying(), ["german"], 2, Store(), n_jobs=2)
     except FewestError as error:
         print(error)
 """
@@ -237,7 +239,7 @@ def test_a_process_killed_from_outside_is_an_error_and_not_a_wait(tmp_path: Path
 
 
 def test_means_spreads_and_differences_are_those_of_the_splits() -> None:
-    lines = summarise(Sums(), run(Sums(), ["german"], 3, Store()))
+    lines = summarise(Sums(), run_table(Sums(), ["german"], 3, Store()))
     assert [(line.method, line.splits) for line in lines] == [("plus", 3), ("times", 3)]
     cell = lines[0].cells["value"]
     assert (cell.mean, cell.sd, cell.count, cell.difference) == (11.0, 1.0, 3, -1.0)
@@ -272,3 +274,20 @@ def test_a_changed_default_of_the_references_makes_new_units(
 def test_the_published_units_are_still_those_of_the_settings(name: str) -> None:
     lines = [json.loads(line) for line in (UNITS / f"{name}.jsonl").read_text().splitlines()]
     assert {line["fingerprint"] for line in lines if line["dataset"] == "german"} == {fingerprint(find(name), "german")}
+
+
+@pytest.mark.parametrize("name", ["C", "share"])
+def test_a_changed_model_or_share_of_test_rows_makes_new_units(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    tables = [paper_find(table) for table in ("sevc", "allopt1", "counterfactuals", "expo", "floors", "expo_curve")]
+    before = [fingerprint(table, "german") for table in tables]
+    if name == "C":
+        made = models_module.estimator
+
+        def stronger(kind: str, dataset: str, quick: bool = False) -> Any:
+            model = made(kind, dataset, quick)
+            return model.set_params(C=1.0) if kind == "L2LR" else model
+
+        monkeypatch.setattr(models_module, "estimator", stronger)
+    else:
+        monkeypatch.setattr(models_module, "TEST_SHARE", 0.3)
+    assert all(old != fingerprint(table, "german") for old, table in zip(before, tables, strict=True))

@@ -7,7 +7,7 @@ import pytest
 
 from fewest.decision import Decision
 from fewest.errors import ModelError
-from fewest.experiments.paper import Store, find, run, summarise
+from fewest.experiments.paper import Store, find, run_table, summarise
 from fewest.experiments.paper.points import SENSITIVITY, SHARES, SensitivityTable, moved
 from fewest.explainer import Explainer
 
@@ -51,7 +51,7 @@ def test_a_line_that_does_not_cross_the_boundary_is_refused() -> None:
 @needs_shared
 def test_sev_rises_towards_the_boundary_and_so_does_the_score() -> None:
     table = find("sensitivity", SHARED, quick=True)
-    records = run(table, ["fico"], 1, Store())
+    records = run_table(table, ["fico"], 1, Store())
     assert [record.method for record in records] == list(SensitivityTable.methods)
     for kind in ("L2LR", "L1LR"):
         lines = [record.figures for record in records if record.method.startswith(kind)]

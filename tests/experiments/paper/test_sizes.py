@@ -6,7 +6,7 @@ import pytest
 
 from fewest import datasets
 from fewest.errors import DataError
-from fewest.experiments.paper import Store, find, load_split, run, summarise
+from fewest.experiments.paper import Store, find, load_split, run_table, summarise
 from fewest.experiments.paper.data import checksum, load_whole
 from fewest.experiments.paper.models import _encoder
 from fewest.experiments.paper.sizes import SizesTable, encoded, questions
@@ -18,7 +18,7 @@ needs_shared = pytest.mark.skipif(not SHARED.is_dir(), reason="the data folder .
 
 def test_german_has_the_printed_sizes() -> None:
     table = find("sizes")
-    (line,) = summarise(table, run(table, ["german"], 1, Store()))
+    (line,) = summarise(table, run_table(table, ["german"], 1, Store()))
     assert [cell.mean for cell in line.cells.values()] == [1000, 20, 59, 20]
     assert [line.cells[name].difference for name in ("rows", "features", "encoded")] == [0, 0, 0]
 

@@ -42,6 +42,10 @@ DataDir = Annotated[Path | None, typer.Option(help="Folder with the data. Defaul
 Jobs = Annotated[int, typer.Option(min=1, help="Splits measured at a time.")]
 Quick = Annotated[bool, typer.Option("--quick", help="Fewer rows and settings: does it run?")]
 Run = Annotated[Path, typer.Option(help="Folder for results; a stopped run goes on from there.")]
+Csv = Annotated[Path | None, typer.Option(help="A table of yours instead of the paper's: .csv, .csv.gz or .parquet.")]
+OwnTarget = Annotated[str | None, typer.Option(help="With --csv: column with the labels.")]
+OwnPositive = Annotated[str | None, typer.Option(help="With --csv: the label being explained.")]
+OwnClusters = Annotated[int, typer.Option(min=1, help="With --csv: clusters of SEV-cluster.")]
 Splits = Annotated[int | None, typer.Option(min=1, help=SPLITS, metavar="N")]
 
 
@@ -186,6 +190,10 @@ class PaperTableRequest:
     quick: Quick = False
     as_json: Json = False
     data_dir: DataDir = None
+    csv: Csv = None
+    target: OwnTarget = None
+    positive: OwnPositive = None
+    n_clusters: OwnClusters = 4
 
 
 @paper.command()
@@ -198,12 +206,17 @@ def figure(
     quick: Quick = False,
     as_json: Json = False,
     data_dir: DataDir = None,
+    csv: Csv = None,
+    target: OwnTarget = None,
+    positive: OwnPositive = None,
+    n_clusters: OwnClusters = 4,
 ) -> int:
     """Draw one figure as SVG and PNG, with its numbers; tables it shows are measured where they are not finished."""
-    from fewest.apps.cli._paper_work import run_figure
+    from fewest.apps.cli._paper_work import place, run_figure
     from fewest.experiments.paper.everything import Plan
 
-    return run_figure(name, Plan(out, names_in(data), splits, quick, data_dir, jobs), as_json)
+    own = place(data_dir, data, csv, target, positive, n_clusters)
+    return run_figure(name, Plan(out, names_in(data), splits, quick, own, jobs), as_json)
 
 
 @paper.command("all")
@@ -214,12 +227,17 @@ def everything(
     jobs: Jobs = 1,
     quick: Quick = False,
     data_dir: DataDir = None,
+    csv: Csv = None,
+    target: OwnTarget = None,
+    positive: OwnPositive = None,
+    n_clusters: OwnClusters = 4,
 ) -> int:
     """Measure every table, draw every figure, and put all on one page."""
-    from fewest.apps.cli._paper_work import run_all
+    from fewest.apps.cli._paper_work import place, run_all
     from fewest.experiments.paper.everything import Plan
 
-    return run_all(Plan(out, names_in(data), splits, quick, data_dir, jobs))
+    own = place(data_dir, data, csv, target, positive, n_clusters)
+    return run_all(Plan(out, names_in(data), splits, quick, own, jobs))
 
 
 def names_in(data: str | None) -> list[str] | None:

@@ -11,10 +11,22 @@ from pathlib import Path
 from typing import Any
 
 from fewest.apps.cli._command_groups import PaperTableRequest, names_in
-from fewest.apps.cli._files import check_folder
-from fewest.errors import DataError
+from fewest.apps.cli._files import check_folder, read_table
+from fewest.apps.cli._text import label_key
+from fewest.errors import DataError, UsageError
 from fewest.experiments import paper
-from fewest.experiments.paper import FileStore, Record, Store, Table, as_dict, as_text, figures, run, summarise
+from fewest.experiments.paper import (
+    FileStore,
+    OwnData,
+    Record,
+    Store,
+    Table,
+    as_dict,
+    as_text,
+    figures,
+    summarise,
+)
+from fewest.experiments.paper.data import Place
 from fewest.experiments.paper.everything import PICTURES, Plan, everything, write_page, write_table
 from fewest.experiments.paper.figures import Figure
 from fewest.tables.files import write_text
@@ -48,16 +60,18 @@ def _row(kind: str, made: Table | figures.Figure) -> dict[str, Any]:
 
 def run_table(request: PaperTableRequest) -> int:
     """Measure, print, write."""
+    chosen = request
+    own = place(chosen.data_dir, chosen.data, chosen.csv, chosen.target, chosen.positive, chosen.n_clusters)
     if request.name == EXAMPLES:
-        return run_examples(request)
-    table = paper.find(request.name, request.data_dir, request.quick, request.preset)
+        return run_examples(request, own)
+    table = paper.find(request.name, own, request.quick, request.preset)
     check_folder(request.out)
     kept = f"{table.stored_as}-quick" if table.quick else table.stored_as
     store = Store() if request.out is None else FileStore(request.out, kept)
     datasets = names_in(request.data) or table.datasets
     splits = request.splits or (QUICK_SPLITS if request.quick else SPLITS)
     with _resumable(store.path if isinstance(store, FileStore) else None):
-        records = run(table, datasets, splits, store, n_jobs=request.jobs, tell=tell)
+        records = paper.run_table(table, datasets, splits, store, n_jobs=request.jobs, tell=tell)
     lines = summarise(table, records)
     if request.out is not None:
         write_table(table, records, request.out)
@@ -66,14 +80,38 @@ def run_table(request: PaperTableRequest) -> int:
     return 0
 
 
-def run_examples(request: PaperTableRequest) -> int:
+def place(
+    data_dir: Path | None, data: str | None, csv: Path | None, target: str | None, positive: str | None, clusters: int
+) -> Place:
+    """The folder of the paper's data, or the table of ``--csv``."""
+    if csv is None:
+        if target is not None or positive is not None:
+            raise UsageError("--target and --positive say what a table of yours is", do="add --csv FILE")
+        return data_dir
+    if data is not None or data_dir is not None:
+        raise UsageError("--csv takes the place of the paper's data", do="leave --data and --data-dir out")
+    if target is None or positive is None:
+        raise UsageError("--csv needs --target and --positive", do="add --target COLUMN --positive LABEL")
+    table = read_table(csv)
+    if target not in table.columns:
+        raise DataError(f'{csv.name} has no column "{target}"', do="check --target")
+    labels = table[target].map(label_key, na_action="ignore")
+    shown = {label_key(label): str(label) for label in table[target].dropna().unique()}
+    labels = labels.map(shown, na_action="ignore")
+    name = csv.name.split(".")[0]
+    return OwnData.read(
+        table.drop(columns=target), labels, shown.get(label_key(positive), positive), name=name, n_clusters=clusters
+    )
+
+
+def run_examples(request: PaperTableRequest, own: Place) -> int:
     """Explain single cases of each dataset, and print them; a dataset that is not here is passed over unless named."""
     from fewest.experiments.paper.examples import DATASETS, examples
 
     shown = []
-    for dataset in names_in(request.data) or DATASETS:
+    for dataset in [own.name] if isinstance(own, OwnData) else names_in(request.data) or DATASETS:
         try:
-            shown.append(examples(dataset, request.data_dir, request.quick))
+            shown.append(examples(dataset, own, request.quick))
         except DataError as error:
             if request.data is not None:
                 raise
@@ -129,7 +167,7 @@ def _records(figure: Figure, plan: Plan, datasets: list[str]) -> dict[str, list[
         table = paper.find(name, plan.folder, plan.quick)
         store = FileStore(plan.out, plan.stem(table.stored_as))
         splits = {dataset: plan.splits_of(dataset, name) for dataset in datasets if dataset in table.datasets}
-        records[name] = run(table, list(splits), splits, store, n_jobs=plan.n_jobs, tell=tell)
+        records[name] = paper.run_table(table, list(splits), splits, store, n_jobs=plan.n_jobs, tell=tell)
     return records
 
 

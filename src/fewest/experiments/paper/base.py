@@ -10,10 +10,11 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from importlib.resources import files
-from pathlib import Path
 from typing import Any, ClassVar, NamedTuple
 
-from fewest.experiments.paper.data import Rows, checksum, load_split
+from fewest.errors import UsageError
+from fewest.experiments.paper.data import Place, Rows, checksum, load_split
+from fewest.experiments.paper.own_data import OwnData
 
 Tell = Callable[[str], None]
 
@@ -73,7 +74,7 @@ class Table(ABC):
     >>> from fewest.experiments.paper import find
     >>> table = find("trees")
     >>> table.methods, table.settings("german")["CART"]
-    (('CART', 'C4.5', 'GOSDT', 'TOpt'), {'max_depth': 4})
+    (('CART', 'C4.5', 'GOSDT', 'TOpt', 'TOpt paper'), {'max_depth': 4})
     """
 
     name: ClassVar[str]
@@ -83,14 +84,18 @@ class Table(ABC):
     methods: ClassVar[tuple[str, ...]]  # what is measured, in the order shown
     columns: ClassVar[tuple[TableColumn, ...]]
     published: ClassVar[Published]  # the paper's figures
-    notes: ClassVar[tuple[str, ...]]  # why figures here and there differ, in sentences
+    notes: ClassVar[tuple[str, ...]]  # what is measured, in sentences
+    differences: ClassVar[tuple[str, ...]] = ()  # why figures here and the printed ones differ
     quick_rows: ClassVar[int] = 400  # of either part of a split with quick settings
     presets: ClassVar[tuple[str, ...]] = ()  # whose procedure can be asked for; none where there is one only
 
-    folder: str | Path | None = None  # where the paper's data are; default: FEWEST_DATA
+    folder: Place = None  # where the paper's data are (default: FEWEST_DATA), or a table of yours
     quick: bool = False  # few rows and small models: to see that everything runs, not to compare
     # One of `presets`: this table's own lines of that procedure alone. Default: all lines, with tables stored together.
     preset: str | None = None
+
+    def __post_init__(self) -> None:
+        bind(self)
 
     @abstractmethod
     def settings(self, dataset: str) -> Mapping[str, Any]:
@@ -112,6 +117,17 @@ class Table(ABC):
         """One split of a dataset; of the first rows of its parts where quick settings do."""
         rows = load_split(dataset, split, self.folder)
         return rows.first(self.quick_rows) if self.quick else rows
+
+
+def bind(made: Any) -> None:
+    """A table or figure bound to a table of yours knows that alone, and nothing is printed of it anywhere."""
+    if isinstance(made.folder, OwnData):
+        for name, value in (("datasets", (made.folder.name,)), ("published", {}), ("differences", ())):
+            object.__setattr__(made, name, value)
+
+
+class NotOfThisTableError(UsageError):
+    """What is asked for cannot be made of this table, for a reason that lies in the table: it is left out."""
 
 
 class Unit(NamedTuple):

@@ -15,11 +15,11 @@ import numpy.typing as npt
 import pandas as pd
 
 from fewest import datasets
-from fewest.errors import DataError
+from fewest.errors import DataError, UsageError
+from fewest.experiments.paper.own_data import MISSING, TEST_SHARE, OwnData
 
 SCHEMA = "schema.json"
-MISSING = "missing"
-TEST_SHARE = 0.2
+Place = str | Path | OwnData | None  # a folder of the paper's data (default: FEWEST_DATA), or a table of yours
 
 
 class Rows(NamedTuple):
@@ -49,12 +49,12 @@ def data_folder(named: str | Path | None = None) -> Path | None:
     return Path(chosen) if chosen and (Path(chosen) / SCHEMA).is_file() else None
 
 
-def load_split(name: str, split: int, folder: str | Path | None = None) -> Rows:
+def load_split(name: str, split: int, folder: Place = None) -> Rows:
     """Training and test rows of one of the paper's datasets: four fifths and one fifth, stratified by label.
 
     A missing level of a text column is a level of its own; rows with a missing number are left out, as the authors do.
     The name is one of `fewest.datasets.names()`, the split the seed of it: the paper's are 0 to 9. The folder is where
-    the files are; default: FEWEST_DATA. ``german`` needs none.
+    the files are; default: FEWEST_DATA. ``german`` needs none. In its place can be a table of yours, by its own name.
 
     Examples
     --------
@@ -64,13 +64,17 @@ def load_split(name: str, split: int, folder: str | Path | None = None) -> Rows:
     """
     from sklearn.model_selection import train_test_split
 
+    if isinstance(folder, OwnData):
+        return Rows(*_own(name, folder).parts(split))
     X, y = load_whole(name, folder)
     X_train, X_test, y_train, y_test = train_test_split(X, y, test_size=TEST_SHARE, stratify=y, random_state=split)
     return Rows(X_train, X_test, y_train, y_test)
 
 
-def checksum(name: str, folder: str | Path | None = None) -> str:
+def checksum(name: str, folder: Place = None) -> str:
     """What tells one edition of a table from another, without loading it."""
+    if isinstance(folder, OwnData):
+        return _own(name, folder).checksum
     place = _folder_of(name, folder)
     if place is None:
         return "embedded"
@@ -85,7 +89,12 @@ def checksum(name: str, folder: str | Path | None = None) -> str:
 
 def _folder_of(name: str, folder: str | Path | None) -> Path | None:
     """The folder a table is read from; None for the one inside the package."""
-    if name not in datasets.names() or name == "german":
+    if name not in datasets.names():
+        raise UsageError(
+            f'there is no dataset "{name}"',
+            do=f"choose from {', '.join(datasets.names())}, or pass a table of yours: fewest.experiments.paper.OwnData",
+        )
+    if name == "german":
         return None
     place = data_folder(folder)
     if place is None and (original := _original(name, folder)) is not None:
@@ -106,9 +115,18 @@ def _original(name: str, folder: str | Path | None) -> Path | None:
     return next((file for file in files if file.is_file()), None)
 
 
-def load_whole(name: str, folder: str | Path | None = None) -> tuple[pd.DataFrame, npt.NDArray[np.int64]]:
+def load_whole(name: str, folder: Place = None) -> tuple[pd.DataFrame, npt.NDArray[np.int64]]:
     """All rows of one of the paper's datasets, as `load_split` cuts them in two."""
+    if isinstance(folder, OwnData):
+        return _own(name, folder).X, folder.y
     return _table(name, _folder_of(name, folder))
+
+
+def _own(name: str, data: OwnData) -> OwnData:
+    """The table of yours, if that is what was asked for."""
+    if name != data.name:
+        raise UsageError(f'there is no dataset "{name}" beside yours', do=f"choose {data.name}")
+    return data
 
 
 @lru_cache(maxsize=2)

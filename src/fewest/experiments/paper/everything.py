@@ -21,11 +21,12 @@ import pandas as pd
 from fewest.errors import DataError, FewestError, MissingExtraError, UsageError
 from fewest.experiments import paper
 from fewest.experiments.paper import figures
-from fewest.experiments.paper.base import Record, Table, Tell, Unit, silent
-from fewest.experiments.paper.data import checksum
+from fewest.experiments.paper.base import NotOfThisTableError, Record, Table, Tell, Unit, silent
+from fewest.experiments.paper.data import Place, checksum
 from fewest.experiments.paper.figures import Drawing, Figure
-from fewest.experiments.paper.runner import FileStore, ForgivingStore, make_folder, run
-from fewest.experiments.paper.summary import Cell, TableLine, as_dict, as_markdown, measured, settings_notes, summarise
+from fewest.experiments.paper.own_data import OwnData
+from fewest.experiments.paper.runner import FileStore, ForgivingStore, make_folder, run_table
+from fewest.experiments.paper.summary import Cell, TableLine, as_dict, as_markdown, measured, page_notes, summarise
 from fewest.persistence.versions import versions
 from fewest.references.signatures import Clock, utc_now
 from fewest.reporting.page_templates import render
@@ -58,11 +59,13 @@ class Plan:
     splits: int | None = None
     # quick, folder: As in `Table`
     quick: bool = False
-    folder: str | Path | None = None
+    folder: Place = None
     n_jobs: int = 1  # Splits measured at a time
 
     def splits_of(self, dataset: str, table: str = "") -> int:
         """How many splits of a dataset are measured."""
+        if isinstance(self.folder, OwnData) and self.folder.splits is not None:
+            return len(self.folder.splits)
         if self.splits or self.quick:
             return self.splits or QUICK_SPLITS
         return FEWER_IN_TABLE.get(table, FEWER_SPLITS).get(dataset, SPLITS)
@@ -134,7 +137,7 @@ def everything(plan: Plan, tell: Tell = silent, after_each: Callable[[Results], 
         tell(f"{what} ({number} of {len(steps)})")
         try:
             step()
-        except MissingExtraError as error:
+        except (MissingExtraError, NotOfThisTableError) as error:
             work.leave_out(what, str(error).replace("\n  Try: ", ": "))
         except Exception as error:
             results.failed.append((what, error))
@@ -146,6 +149,10 @@ def everything(plan: Plan, tell: Tell = silent, after_each: Callable[[Results], 
 
 def _datasets(plan: Plan, results: Results) -> list[str]:
     """Datasets asked for, or all that are here; the others are said."""
+    if isinstance(plan.folder, OwnData):
+        if plan.datasets is not None:
+            raise UsageError("a table of yours goes alone", do="name no datasets beside it")
+        return [plan.folder.name]
     known = list(dict.fromkeys(name for table in paper.names() for name in paper.find(table).datasets))
     known += [name for figure in figures.names() for name in figures.find(figure).datasets if name not in known]
     for name in plan.datasets or ():
@@ -187,7 +194,7 @@ class PaperRun:
         before = set(failed)
         store = ForgivingStore(FileStore(plan.out, plan.stem(table.stored_as)), failed, self.tell)
         splits = {dataset: plan.splits_of(dataset, name) for dataset in chosen}
-        found = run(table, chosen, splits, store, n_jobs=plan.n_jobs, tell=self.tell)
+        found = run_table(table, chosen, splits, store, n_jobs=plan.n_jobs, tell=self.tell)
         self.records[name] = found
         self.results.failed += [(f"table {name}, {u}", error) for u, error in failed.items() if u not in before]
         if found:
@@ -272,8 +279,9 @@ def write_page(plan: Plan, results: Results, clock: Clock = utc_now) -> Path:
     """Write ``index.html``, and ``index.md`` for who reads the folder, into the plan's folder; returns the first."""
     path, packages = Path(plan.out) / INDEX, [f"{name} {version}" for name, version in versions(PACKAGES).items()]
     made = f"{clock():%Y-%m-%d} with Python {platform.python_version()}, {', '.join(packages)}"
-    write_text(path, index_html(results, plan.quick, made=made))
-    write_text(path.with_name(CONTENTS), contents_md(results, plan.quick, made=made))
+    title = f"{TITLE}: {plan.folder.name}" if isinstance(plan.folder, OwnData) else TITLE
+    write_text(path, index_html(results, plan.quick, title, made))
+    write_text(path.with_name(CONTENTS), contents_md(results, plan.quick, title, made))
     return path
 
 
@@ -326,7 +334,7 @@ def _table(of: Measured, quick: bool) -> dict[str, Any]:
             )
             for line in lines
         ],
-        "notes": [*table.notes, *settings_notes(table, lines)],
+        "notes": page_notes(table, lines),
     }
 
 

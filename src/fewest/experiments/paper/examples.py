@@ -7,21 +7,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from fewest import datasets, references
 from fewest.decision import Decision
-from fewest.errors import UsageError
-from fewest.experiments.paper.data import Rows, load_split
-from fewest.experiments.paper.models import CLUSTERS, fit, quietly
+from fewest.experiments.paper.data import Place, Rows, load_split
+from fewest.experiments.paper.models import clusters_of, fit, quietly
 from fewest.experiments.paper.summary import aligned, markdown_rows
 from fewest.explainer import Explainer
 from fewest.results.explanation import Explanation, Status, show
 from fewest.tables.saved_schema import plain
 
 DATASETS = ("mimic_demo", "compas", "fico")  # those of the paper's appendix
-SETTINGS = {**CLUSTERS, "mimic_demo": (4, 1.01)}
 MODEL = "L2LR"
 DEPTH = 4
 FLEXIBILITY = 0.05
@@ -109,14 +106,13 @@ class Examples:
         }  # fmt: skip
 
 
-def examples(dataset: str, folder: str | Path | None = None, quick: bool = False) -> Examples:
+def examples(dataset: str, folder: Place = None, quick: bool = False) -> Examples:
     """The first cases of one of the paper's datasets, explained in every way; one, from few training rows, if quick."""
-    if dataset not in SETTINGS:
-        raise UsageError(f'there are no examples of "{dataset}"', do=f"choose from {', '.join(SETTINGS)}")
+    clusters = clusters_of(dataset, folder)
     rows = load_split(dataset, 0, folder)
     if quick:
         rows = rows.first(QUICK_ROWS)
-    explainers = dict(_explainers(dataset, rows))
+    explainers = dict(_explainers(dataset, rows, clusters))
     queries = rows.X_test
     for explainer in explainers.values():
         queries = queries[explainer.decision.verdicts(queries).positive]
@@ -129,22 +125,22 @@ def examples(dataset: str, folder: str | Path | None = None, quick: bool = False
     return Examples(dataset, f"Different SEV variants explanations: {dataset}", tuple(cases), _notes(dataset))
 
 
-def _explainers(dataset: str, rows: Rows) -> Iterator[tuple[str, Explainer]]:
+def _explainers(dataset: str, rows: Rows, clusters: tuple[int, float]) -> Iterator[tuple[str, Explainer]]:
     """One for each kind of SEV, on the paper's linear model and, for SEV-T, on a tree."""
     from fewest.models.trees import CARTClassifier
 
     X, y = rows.X_train, rows.y_train
     linear = Decision(fit(MODEL, dataset, X, y), positive=1)
     single = references.single(linear, X, y, on_positive="allow")
-    count, m = SETTINGS[dataset]
+    count, m = clusters
     with quietly():
-        clusters = references.clusters(linear, X, y, n_clusters=count, m=m)
+        centres = references.clusters(linear, X, y, n_clusters=count, m=m)
     tree = Decision(CARTClassifier(max_depth=DEPTH).fit(X, y), positive=1)
     kinds = {
         "SEV1": (linear, single),
         "SEV-F": (linear, single.flexible(FLEXIBILITY)),
-        "SEV-cluster": (linear, clusters),
-        "SEV-cluster+F": (linear, clusters.flexible(FLEXIBILITY)),
+        "SEV-cluster": (linear, centres),
+        "SEV-cluster+F": (linear, centres.flexible(FLEXIBILITY)),
         "SEV-T": (tree, references.leaves(tree, X, y)),
     }
     for kind, (decision, refs) in kinds.items():
@@ -158,7 +154,7 @@ def _answer(kind: str, one: Explanation) -> Answer:
 
 
 def _notes(dataset: str) -> tuple[str, ...]:
-    licence = datasets.book(dataset).licence
+    terms = () if dataset not in datasets.names() else (f"Terms of these rows: {datasets.book(dataset).licence}.",)
     notes = (
         f"The first test rows of split 0 that the {MODEL} and the CART tree of depth {DEPTH} both decide against; the "
         "paper does not say which rows or which model it shows, so its own cases cannot be found again.",
@@ -166,7 +162,7 @@ def _notes(dataset: str) -> tuple[str, ...]:
         "tree, the others ask the linear model.",
         "Values are typed as in the table and each answer was seen to turn its model; the authors' references have "
         "fractions of whole numbers, and many of their tree explanations do not turn the tree.",
-        f"Terms of these rows: {licence}.",
+        *terms,
     )
     special = "FICO: -9 no record, -8 no usable trades or inquiries, -7 condition not met; the paper prints Missing."
     return (*notes, special) if dataset == "fico" else notes

@@ -17,7 +17,7 @@ from fewest.decision import Decision
 from fewest.experiments.paper.allopt import MOST_ROWS, SCHEDULE, TRAINED
 from fewest.experiments.paper.base import PERFORMANCE, Published, Record, Table, TableColumn, Tell
 from fewest.experiments.paper.data import Rows
-from fewest.experiments.paper.models import CASES, CLUSTERS, performance, quietly
+from fewest.experiments.paper.models import CASES, CLUSTERS, changed_defaults, performance, quietly
 from fewest.explainer import Explainer
 
 WEIGHTS = (0.01, 1.0, 100.0)
@@ -74,7 +74,7 @@ class ExpoCurveTable(Table):
     def settings(self, dataset: str) -> Mapping[str, Any]:
         """Everything that decides the figures beside the data and the split."""
         fixed = {"schedule": SCHEDULE, "weights": WEIGHTS, "spreads": SPREADS, "tolerance": TOLERANCE, "cases": CASES}
-        return {**fixed, "held_out": HELD_OUT, "rows": MOST_ROWS.get(dataset), "layout": 1}
+        return {**fixed, "held_out": HELD_OUT, "rows": MOST_ROWS.get(dataset), "layout": 1, **changed_defaults()}
 
     def cells(self, dataset: str, split: int, tell: Tell) -> list[Record]:
         """Walk the grid for each model and regulariser, choose, and train again."""

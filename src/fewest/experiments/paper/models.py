@@ -17,8 +17,9 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from fewest import credibility, references
 from fewest.credibility import Credibility
 from fewest.decision import Decision
-from fewest.errors import FewestWarning, PositiveReferenceError
-from fewest.experiments.paper.data import Rows
+from fewest.errors import FewestWarning, PositiveReferenceError, UsageError
+from fewest.experiments.paper.data import Place, Rows
+from fewest.experiments.paper.own_data import TEST_SHARE, OwnData
 from fewest.experiments.peers.base import possible_values
 from fewest.explainer import Explainer
 from fewest.references import References
@@ -38,6 +39,8 @@ CLUSTERS = {
     "fico": (4, 3.0),
     "german": (3, 1.01),
     "headline": (2, 1.01),
+    "mimic": (4, 1.01),
+    "mimic_demo": (4, 1.01),
 }
 
 # Choices that the tables leave to `references`, as the published units were measured with them.
@@ -47,20 +50,54 @@ MEASURED_WITH: dict[str, dict[str, Any]] = {
         "centre": "median", "embedding": "identity", "assignment": "sparsest", "select": "silhouette",
         "random_state": 0, "max_rows": 20_000, "min_share": 0.02,
     },
+    "mixture": {"covariance": "full", "regularization": None, "random_state": 0, "max_rows": 20_000},
 }  # fmt: skip
+# Parameters of the models then; German Credit has a C of its own.
+MODELS_THEN: dict[tuple[str, str], dict[str, Any]] = {
+    ("L1LR", "fico"): {"C": 0.01, "l1_ratio": 1.0, "solver": "liblinear"},
+    ("L2LR", "fico"): {"C": 0.01, "l1_ratio": 0.0, "solver": "liblinear"},
+    ("L2LR", "german"): {"C": 0.1, "l1_ratio": 0.0, "solver": "liblinear"},
+    ("GBDT", "fico"): {"n_estimators": 200, "max_depth": 3, "learning_rate": 0.1, "random_state": 42},
+    ("MLP", "fico"): {"hidden_layer_sizes": (128, 128), "early_stopping": True, "random_state": 42},
+}
+TEST_SHARE_THEN = 0.2
+
+
+def clusters_of(dataset: str, place: Place = None) -> tuple[int, float]:
+    """Number of clusters and ``m`` of a dataset; of a table of yours, what it was read with.
+
+    Examples
+    --------
+    >>> clusters_of("fico")
+    (4, 3.0)
+    """
+    if isinstance(place, OwnData) and dataset == place.name:
+        return place.n_clusters, place.m
+    if dataset not in CLUSTERS:
+        raise UsageError(
+            f'there are no clusters set for a dataset "{dataset}"',
+            do=f"choose from {', '.join(CLUSTERS)}, or pass a table of yours: fewest.experiments.paper.OwnData",
+        )
+    return CLUSTERS[dataset]
 
 
 def changed_defaults() -> dict[str, Any]:
-    """What `references` does otherwise today than when the published units were measured, as plain values.
+    """What is done otherwise today than when the published units were measured, as plain values.
+
+    Defaults of references and densities, parameters of the models, and the share of test rows.
 
     It belongs to the settings of a table: a changed default makes new units, and units that hold are not lost.
     """
     out: dict[str, Any] = {}
     for kind, known in MEASURED_WITH.items():
-        defaults = {name: each.default for name, each in signature(getattr(references, kind)).parameters.items()}
+        make = credibility.mixture if kind == "mixture" else getattr(references, kind)
+        defaults = {name: each.default for name, each in signature(make).parameters.items()}
         now = {**defaults, **(DEFAULTS if kind == "clusters" else {})}
         out |= {f"{kind}.{name}": str(now[name]) for name, value in known.items() if now[name] != value}
-    return out
+    for (kind, dataset), known in MODELS_THEN.items():
+        now = estimator(kind, dataset).get_params()
+        out |= {f"{kind}.{dataset}.{name}": str(now[name]) for name, value in known.items() if now[name] != value}
+    return out if TEST_SHARE == TEST_SHARE_THEN else {**out, "test_share": TEST_SHARE}
 
 
 def estimator(kind: str, dataset: str, quick: bool = False) -> Any:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from importlib.util import find_spec
 from typing import Any, ClassVar
 
 import numpy as np
@@ -32,6 +33,7 @@ from fewest.experiments.paper.models import (
     Densities,
     accepted,
     changed_defaults,
+    clusters_of,
     densities_of,
     explain,
     fit,
@@ -53,6 +55,7 @@ PRESETS = {
     "paper": ("clusters paper",), "authors": ("clusters authors",), "ours": ("clusters",),
     "both": tuple(CLUSTER_WAYS),
 }  # fmt: skip
+MAPPED = "pacmap"  # what the paper's procedure and the authors' code need beside the core
 KINDS = ("L2LR", "L1LR")
 # How much of the way from the typical accepted case to the boundary the reference is moved; the paper does not say.
 SHARES = (0.0, 0.25, 0.5, 0.75, 0.9)
@@ -61,6 +64,11 @@ STEPS = 1000
 QUICK_CASES = 100
 # FICO: mean SEV, then the share of cases with at least 3, 6 and 10 features, in per cent.
 SENSITIVITY = printed("printed_other.csv", "sensitivity")
+
+
+def ways_here() -> tuple[str, ...]:
+    """Lines of SEV-cluster that can be measured with what is installed."""
+    return tuple(way for way, (_, given) in CLUSTER_WAYS.items() if not given or find_spec(MAPPED) is not None)
 
 
 def _printed(table: str, l_inf: str) -> Published:
@@ -96,18 +104,24 @@ class PointsTable(Table):
         TableColumn("milliseconds", "ms per case", 3),
     )
     notes: ClassVar[tuple[str, ...]] = (
-        "l_inf is over numbers, in standard deviations, zeros kept; the paper prints a mean for SEV1 and a median "
-        "for SEV-cluster under one heading, over values that are not zero.",
+        f"Cases: those decided positive among the first {CASES:,} test rows; their number is a mean over the splits.",
+        "l_inf is over numbers, in standard deviations, zeros kept. Possible values: the share of answers with known "
+        "levels, and whole numbers where the training rows have nothing else.",
+        "ms per case: of one call for all cases, the model read and the search compiled before.",
+        "Encoder, references and densities learn from training rows only.",
+    )
+    differences: ClassVar[tuple[str, ...]] = (
+        "The paper prints a mean l_inf for SEV1 and a median for SEV-cluster under one heading, over values that are "
+        "not zero.",
         "The reference has its columns in the right order here, whole numbers where the column has whole numbers, and "
         "one level per category; the authors' code moves one-hot columns to the end.",
-        "Encoder, references and densities learn from training rows only.",
     )
 
     def settings(self, dataset: str) -> Mapping[str, Any]:
         """Everything that decides the figures beside the data and the split."""
-        count, m = CLUSTERS[dataset]
+        count, m = clusters_of(dataset, self.folder)
         chosen = {} if self.preset is None else {"table": self.name, "preset": self.preset}
-        lines = {name: given for name, (_, given) in CLUSTER_WAYS.items()}
+        lines = {name: CLUSTER_WAYS[name][1] for name in ways_here()}
         return {"models": MODELS, "n_clusters": count, "m": m, "flexibility": FLEXIBILITY, "cases": CASES, "layout": 5,
                 "lines": lines, **chosen, **changed_defaults()}  # fmt: skip
 
@@ -128,7 +142,7 @@ class PointsTable(Table):
             model = fit(kind, dataset, rows.X_train, rows.y_train, self.quick)
             decision = Decision(model, positive=1)
             if densities is None:  # they know the accepted rows, not the model
-                densities = densities_of(decision, rows, CLUSTERS[dataset][0])
+                densities = densities_of(decision, rows, clusters_of(dataset, self.folder)[0])
             fixed = performance(model, rows)
             for label, refs in self._references(decision, rows, dataset):
                 figures = {} if refs is None else explain(decision, refs, rows, densities)
@@ -142,8 +156,8 @@ class PointsTable(Table):
             yield "{kind}", references.single(decision, X, y, on_positive="allow")
             loose = unrounded(Schema.infer(X))
             yield "{kind} unrounded", references.single(decision, X, y, schema=loose, on_positive="allow")
-        count, m = CLUSTERS[dataset]
-        for way in CLUSTER_WAYS if self.preset is None else PRESETS[self.preset]:
+        count, m = clusters_of(dataset, self.folder)
+        for way in ways_here() if self.preset is None else PRESETS[self.preset]:
             centres = accepted(references.clusters, decision, X, y, n_clusters=count, m=m, **CLUSTER_WAYS[way][1])
             if self.preset is None or self.name == "sevc":
                 yield f"{{kind}} {way}", centres
@@ -155,11 +169,15 @@ CLUSTER_NOTES = (
     "Paper's procedure: clusters on a PaCMAP map, the mean of all rows of a cluster, the reference nearest on the map. "
     "Authors' code: the median of the cluster's accepted rows, and memberships in two steps. Ours (default): the "
     "median of accepted rows, clusters of the encoded rows with at least 2 % of them, the reference that needs the "
-    "fewest features. Printed: the paper's table, beside all three.",
-    "The text and the code differ, and the printed figures follow the code: the mean of all rows of a cluster, those "
-    "that the model decides against among them, lies nearer to the boundary, and SEV is higher where many are.",
+    "fewest features.",
     "On the PaCMAP map new rows are placed by landmarks, not by PaCMAP's transform; levels of a category stay whole.",
     *PointsTable.notes,
+)
+CLUSTER_DIFFERENCES = (
+    "Printed: the paper's table, beside all three lines of a model.",
+    "The text and the code differ, and the printed figures follow the code: the mean of all rows of a cluster, those "
+    "that the model decides against among them, lies nearer to the boundary, and SEV is higher where many are.",
+    *PointsTable.differences,
 )
 
 
@@ -180,6 +198,7 @@ class SevClusterTable(PointsTable):
     methods: ClassVar[tuple[str, ...]] = tuple(f"{kind} {way}" for kind in MODELS for way in CLUSTER_WAYS)
     presets: ClassVar[tuple[str, ...]] = tuple(PRESETS)
     notes: ClassVar[tuple[str, ...]] = CLUSTER_NOTES
+    differences: ClassVar[tuple[str, ...]] = CLUSTER_DIFFERENCES
     published: ClassVar[Published] = _printed("sevc", "l_inf_median")
 
 
@@ -193,6 +212,7 @@ class SevFlexibleTable(PointsTable):
     )
     presets: ClassVar[tuple[str, ...]] = tuple(PRESETS)
     notes: ClassVar[tuple[str, ...]] = CLUSTER_NOTES
+    differences: ClassVar[tuple[str, ...]] = CLUSTER_DIFFERENCES
     published: ClassVar[Published] = _printed("sevcf", "l_inf_median")
 
 
@@ -220,9 +240,10 @@ class SensitivityTable(Table):
     name: ClassVar[str] = "sensitivity"
     stored_as: ClassVar[str] = "sensitivity"
     title: ClassVar[str] = "SEV- change by moving the reference closer to the decision boundary"
-    datasets: ClassVar[tuple[str, ...]] = ("fico",)
+    datasets: ClassVar[tuple[str, ...]] = ("fico", "mimic", "mimic_demo")  # the paper's, and others of numbers alone
     methods: ClassVar[tuple[str, ...]] = tuple(_method(kind, share) for kind in KINDS for share in SHARES)
     columns: ClassVar[tuple[TableColumn, ...]] = (
+        TableColumn("decided", "cases decided positive", 1),
         TableColumn("sev", "mean SEV", 2),
         *(TableColumn(f"at_least_{count}", f"% with SEV >= {count}", 1) for count in AT_LEAST),
         TableColumn("unreachable", "not possible", 1),
@@ -235,8 +256,11 @@ class SensitivityTable(Table):
     }
     notes: ClassVar[tuple[str, ...]] = (
         "r is the mean of the negatives, not rounded, as in the authors' code. r' lies on the line from there to the "
-        "mean of the positives; the number says how much of the way to the boundary. The paper does not say how its r' "
-        "was moved: the same printed figure stands beside all shares.",
+        "mean of the positives; the number says how much of the way to the boundary. Levels of text stay those of the "
+        "negatives. No figures: the model does not tell the two means apart, and there is no boundary between them.",
+    )
+    differences: ClassVar[tuple[str, ...]] = (
+        "The paper does not say how its r' was moved: the same printed figure stands beside all shares.",
         "The claim holds: SEV rises with every step towards the boundary, and cases that need ten features and more "
         "appear. The printed rise is not reached at nine tenths of the way: the authors' r' lies elsewhere.",
         "Three of the four printed lines cannot be: with so few cases of 3 and 6 features and more, the mean of r is "
@@ -246,7 +270,7 @@ class SensitivityTable(Table):
 
     def settings(self, dataset: str) -> Mapping[str, Any]:
         """Everything that decides the figures beside the data and the split."""
-        return {"models": KINDS, "shares": SHARES, "cases": CASES, "steps": STEPS}
+        return {"models": KINDS, "shares": SHARES, "cases": CASES, "steps": STEPS, **changed_defaults()}
 
     def cells(self, dataset: str, split: int, tell: Tell) -> list[Record]:
         """Fit both models on one split and explain with every reference."""
@@ -258,7 +282,12 @@ class SensitivityTable(Table):
             cases = rows.X_test.iloc[: QUICK_CASES if self.quick else CASES]
             cases = cases[decision.verdicts(cases).positive]
             for share in SHARES:
-                refs = moved(decision, rows.X_train, rows.y_train, share)
+                try:
+                    refs = moved(decision, rows.X_train, rows.y_train, share)
+                except ModelError as error:
+                    tell(f"    {dataset}, split {split}: {kind}: {error.message}")
+                    records.append(Record(dataset, _method(kind, share), {"decided": float(len(cases))}))
+                    continue
                 out = Explainer(decision, refs, n_jobs=1, unseen="allow").explain(cases)
                 records.append(Record(dataset, _method(kind, share), _figures(out, refs)))
         return records
@@ -266,9 +295,12 @@ class SensitivityTable(Table):
 
 def moved(decision: Decision, X: pd.DataFrame, y: Any, share: float) -> References:
     """The mean of the negatives, moved towards the mean of the positives by a share of the way to the boundary."""
-    near, far = X[y == 0].mean(), X[y == 1].mean()
+    numbers = list(X.select_dtypes("number"))
+    near, far = X.loc[y == 0, numbers].mean(), X.loc[y == 1, numbers].mean()
+    levels = X.loc[y == 0].drop(columns=numbers).mode().iloc[0].to_dict() if len(numbers) < X.shape[1] else {}
     way = np.linspace(0, 1, STEPS + 1)
-    line = pd.DataFrame(near.to_numpy() + way[:, None] * (far - near).to_numpy(), columns=X.columns)
+    line = pd.DataFrame(near.to_numpy() + way[:, None] * (far - near).to_numpy(), columns=numbers)
+    line = line.assign(**levels)[list(X.columns)]
     positive = decision.verdicts(line).positive
     if positive[0] or not positive.any():
         raise ModelError(
@@ -276,8 +308,8 @@ def moved(decision: Decision, X: pd.DataFrame, y: Any, share: float) -> Referenc
             do="use a model that tells the two means apart",
         )
     boundary = way[int(np.argmax(positive))]
-    point = near + share * boundary * (far - near)
-    return references.supplied(decision, point.to_frame().T, schema=unrounded(Schema.infer(X)), names=["moved"])
+    point = (near + share * boundary * (far - near)).to_frame().T.assign(**levels)[list(X.columns)]
+    return references.supplied(decision, point, schema=unrounded(Schema.infer(X)), names=["moved"])
 
 
 def _figures(out: Explanations, refs: References) -> dict[str, float]:
@@ -285,6 +317,7 @@ def _figures(out: Explanations, refs: References) -> dict[str, float]:
     sev = out.sev()
     return {
         "sev": float(sev.mean()) if len(sev) else math.nan,
+        "decided": float(len(out)),
         **{f"at_least_{count}": 100 * float(np.mean(sev >= count)) if len(sev) else math.nan for count in AT_LEAST},
         "unreachable": float(out.counts()["UNREACHABLE"]),
         "score": float(refs.score[0]),

@@ -152,7 +152,7 @@ def _record(dataset: str, part: Any) -> Record:
     return Record(dataset, str(part["method"]), figures)
 
 
-def run(
+def run_table(
     table: Table, datasets: Sequence[str], splits: int | Mapping[str, int], store: Store, *, n_jobs: int = 1,
     tell: Tell = silent,
 ) -> list[Record]:  # fmt: skip
@@ -165,9 +165,9 @@ def run(
     Examples
     --------
     >>> from fewest.experiments.paper import find
-    >>> records = run(find("trees", quick=True), ["german"], 1, Store())
+    >>> records = run_table(find("trees", quick=True), ["german"], 1, Store())
     >>> [record.method for record in records]
-    ['CART', 'C4.5', 'GOSDT', 'TOpt']
+    ['CART', 'C4.5', 'GOSDT', 'TOpt', 'TOpt paper']
     """
     count = splits if isinstance(splits, Mapping) else dict.fromkeys(datasets, splits)
     if min([n_jobs, *count.values()]) < 1:

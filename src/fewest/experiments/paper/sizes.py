@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import lru_cache
-from pathlib import Path
 from typing import Any, ClassVar
 
 import pandas as pd
 
 from fewest import datasets
 from fewest.experiments.paper.base import Published, Record, Table, TableColumn, Tell, printed
-from fewest.experiments.paper.data import load_whole
+from fewest.experiments.paper.data import Place, load_whole
 
 METHOD = "table"
 
@@ -22,7 +21,9 @@ class SizesTable(Table):
     name: ClassVar[str] = "sizes"
     stored_as: ClassVar[str] = "sizes"
     title: ClassVar[str] = "Training Dataset Sizes"
-    datasets: ClassVar[tuple[str, ...]] = ("compas", "adult", "mimic_demo", "diabetes", "german", "fico", "headline")
+    datasets: ClassVar[tuple[str, ...]] = (
+        "compas", "adult", "mimic", "mimic_demo", "diabetes", "german", "fico", "headline",
+    )  # fmt: skip
     methods: ClassVar[tuple[str, ...]] = (METHOD,)
     columns: ClassVar[tuple[TableColumn, ...]] = (
         TableColumn("rows", "observations", 0),
@@ -34,6 +35,8 @@ class SizesTable(Table):
     notes: ClassVar[tuple[str, ...]] = (
         "The paper's text says k - 1 columns for k levels; its table fits one column per level, and one for a binary "
         "feature. A missing level counts as a level. That is what is counted here, over all rows.",
+    )
+    differences: ClassVar[tuple[str, ...]] = (
         "Diabetes: the authors' 33 features are not public. Here: all but weight, payer code, specialty, diagnoses, "
         "constants and six drugs hardly ever given; the three ids are integers, as the paper's scores suggest.",
         "Headline: the file has 13 questions in 18 columns, one more of each than the paper says; which one it leaves "
@@ -53,7 +56,7 @@ class SizesTable(Table):
 
 
 @lru_cache
-def _sizes(dataset: str, folder: str | Path | None) -> dict[str, float]:
+def _sizes(dataset: str, folder: Place) -> dict[str, float]:
     X, _ = load_whole(dataset, folder)
     sizes = {"rows": len(X), "features": questions(X, dataset), "encoded": encoded(X), "explained": X.shape[1]}
     return {name: float(size) for name, size in sizes.items()}
@@ -61,8 +64,9 @@ def _sizes(dataset: str, folder: str | Path | None) -> dict[str, float]:
 
 def questions(X: pd.DataFrame, dataset: str) -> int:
     """How many features the source has, columns that answer one question counted once."""
-    groups = {entry["name"]: entry.get("group", entry["name"]) for entry in datasets.book(dataset).columns}
-    return len({groups[column] for column in X})
+    columns = datasets.book(dataset).columns if dataset in datasets.names() else ()
+    groups = {entry["name"]: entry.get("group", entry["name"]) for entry in columns}
+    return len({groups.get(column, column) for column in X})
 
 
 def encoded(X: pd.DataFrame) -> int:

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from fewest.experiments.paper.base import Printed, Record, Table, TableColumn
+from fewest.experiments.paper.own_data import OwnData
 from fewest.tables.saved_schema import plain
 
 
@@ -75,6 +76,22 @@ def settings_notes(table: Table, lines: Iterable[TableLine]) -> list[str]:
     return [f"Settings, {dataset}: {json.dumps(dict(table.settings(dataset)), sort_keys=True)}" for dataset in found]
 
 
+def page_notes(table: Table, lines: Sequence[TableLine]) -> list[str]:
+    """All that a page says beside its lines: what was measured, on what, and why it is not what is printed."""
+    own = [data_note(table.folder)] if isinstance(table.folder, OwnData) else []
+    return [*table.notes, *table.differences, *own, *settings_notes(table, lines)]
+
+
+def data_note(data: OwnData) -> str:
+    """A table of yours in a sentence."""
+    cut = "by seed, four fifths and one fifth, stratified" if data.splits is None else "as they were given"
+    gaps = f", {data.left_out:,} of {len(data.kept):,} left out because a number is missing" if data.left_out else ""
+    return (
+        f"Data, {data.name}: {len(data.X):,} rows{gaps}; {int(data.y.sum()):,} positive; splits {cut}; a missing level "
+        "is a level. Settings that the paper tunes for each dataset are not tuned here."
+    )
+
+
 def as_dict(table: Table, lines: Sequence[TableLine]) -> dict[str, Any]:
     """The table as plain values."""
     return {
@@ -87,7 +104,7 @@ def as_dict(table: Table, lines: Sequence[TableLine]) -> dict[str, Any]:
              "figures": {name: plain(_parts(cell)) for name, cell in line.cells.items()}}
             for line in lines
         ],
-        "notes": list(table.notes),
+        "notes": [*table.notes, *table.differences],
         "settings": {name: dict(table.settings(name)) for name in dict.fromkeys(line.dataset for line in lines)},
     }  # fmt: skip
 
@@ -104,7 +121,7 @@ def as_text(table: Table, lines: Sequence[TableLine]) -> str:
     # The paper's spread is left to the other forms: a terminal is not that wide.
     head, *body = aligned(_rows(table, lines, lambda printed: f"{printed.mean:.2f}"))
     rule = "-" * max(map(len, (head, *body)))
-    notes = [*table.notes, *settings_notes(table, lines)]
+    notes = page_notes(table, lines)
     return "\n".join([table.title, "", head.rstrip(), rule, *(line.rstrip() for line in body), "", *notes])
 
 
@@ -116,7 +133,7 @@ def aligned(rows: Sequence[Sequence[str]]) -> list[str]:
 
 def as_markdown(table: Table, lines: Sequence[TableLine]) -> str:
     """The table as Markdown."""
-    notes = [f"- {note}" for note in (*table.notes, *settings_notes(table, lines))]
+    notes = [f"- {note}" for note in page_notes(table, lines)]
     return "\n".join([f"# {table.title}", "", *markdown_rows(_rows(table, lines, str)), "", *notes]) + "\n"
 
 
@@ -126,9 +143,10 @@ def markdown_rows(rows: Sequence[Sequence[str]]) -> list[str]:
     return [head, "|" + "---|" * len(rows[0]), *body]
 
 
-def _rows(table: Table, lines: Iterable[TableLine], printed: Callable[[Printed], str]) -> list[list[str]]:
-    """Heading and lines, as text cells."""
-    compared = {figure for figures in table.published.values() for figure in figures}
+def _rows(table: Table, lines: Sequence[TableLine], printed: Callable[[Printed], str]) -> list[list[str]]:
+    """Heading and lines, as text cells; what is printed of none of them has no column."""
+    shown = {line.dataset for line in lines}
+    compared = {figure for (name, _), figures in table.published.items() if name in shown for figure in figures}
     heading = ["dataset", "method", "splits"]
     for column in table.columns:
         heading += [column.heading, "printed", "diff"] if column.figure in compared else [column.heading]

@@ -18,7 +18,8 @@ import pandas as pd
 
 from fewest.errors import UsageError
 from fewest.experiments import paper
-from fewest.experiments.paper.base import Record, Tell, silent
+from fewest.experiments.paper.base import Record, Tell, bind, silent
+from fewest.experiments.paper.data import Place
 from fewest.experiments.paper.models import CLUSTERS
 from fewest.experiments.paper.runner import make_folder
 from fewest.reporting.plots.display import needs_matplotlib
@@ -46,6 +47,9 @@ _FIGURES: dict[str, tuple[str, str, tuple[str, ...]]] = {
     "cluster_maps": ("model_figures", "ClusterMapsFigure", ()),
     "regions": ("model_figures", "RegionsFigure", ()),
     "hypercube": ("model_figures", "HypercubeFigure", ()),
+    "two_cases": ("illustrations", "TwoCasesFigure", ()),
+    "soft_kmeans": ("illustrations", "SoftKMeansFigure", ()),
+    "theorems": ("illustrations", "TheoremsFigure", ()),
 }
 
 
@@ -73,8 +77,11 @@ class Figure(ABC):
     datasets: ClassVar[tuple[str, ...]] = tuple(CLUSTERS)  # those it can be drawn for, in the order shown
     tables: ClassVar[tuple[str, ...]] = ()  # whose records it shows; none where it fits models of its own
 
-    folder: str | Path | None = None
+    folder: Place = None
     quick: bool = False
+
+    def __post_init__(self) -> None:
+        bind(self)
 
     @abstractmethod
     def draw(self, datasets: Sequence[str], records: Records, tell: Tell) -> Drawing:
@@ -183,7 +190,7 @@ def names() -> tuple[str, ...]:
     return tuple(name for name, (_, _, tables) in _FIGURES.items() if not tables or there.intersection(tables))
 
 
-def find(name: str, folder: str | Path | None = None, quick: bool = False) -> Figure:
+def find(name: str, folder: Place = None, quick: bool = False) -> Figure:
     """One of `names()`, bound to a data folder and to full or quick settings, as tables are.
 
     Examples

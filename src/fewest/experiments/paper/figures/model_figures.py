@@ -12,10 +12,10 @@ import pandas as pd
 from fewest import references
 from fewest.decision import Decision
 from fewest.engine.cubes import Vertices
-from fewest.experiments.paper.base import Tell
+from fewest.experiments.paper.base import NotOfThisTableError, Tell
 from fewest.experiments.paper.data import Rows, load_split
 from fewest.experiments.paper.figures import Drawing, Figure, Records, blank
-from fewest.experiments.paper.models import CLUSTERS, fit, quietly
+from fewest.experiments.paper.models import clusters_of, fit, quietly
 from fewest.explainer import Explainer
 from fewest.references import References
 from fewest.reporting.plots import ClusterMapDisplay, HypercubeDisplay, RegionDisplay
@@ -57,7 +57,7 @@ class ClusterMapsFigure(Figure):
         most = QUICK_ROWS if self.quick else MOST_ROWS
         X, y = rows.X_train[:most], rows.y_train[:most]
         decision = Decision(fit(MODEL, dataset, X, y, self.quick), positive=1)
-        count, m = CLUSTERS[dataset]
+        count, m = clusters_of(dataset, self.folder)
         with quietly():  # a centre decided positive has no star
             refs = references.clusters(
                 decision, X, y, n_clusters=count, m=m, embedding="pacmap", assignment="embedding"
@@ -117,6 +117,8 @@ def _two(rows: Rows) -> tuple[References, References]:
 def _telling(rows: Rows) -> list[str]:
     """The two numeric columns whose means differ most between the classes, in standard deviations."""
     numeric = rows.X_train.select_dtypes("number")
+    if numeric.shape[1] < 2:
+        raise NotOfThisTableError("the plane of two numbers needs two columns of numbers")
     apart = (numeric[rows.y_train == 1].mean() - numeric[rows.y_train == 0].mean()).abs() / numeric.std()
     chosen = set(apart.sort_values(ascending=False, kind="stable").index[:2])
     return [column for column in numeric if column in chosen]
@@ -143,7 +145,7 @@ class HypercubeFigure(Figure):
             rows = load_split(dataset, 0, self.folder)
             rows = rows.first(QUICK_ROWS) if self.quick else rows
             decision = Decision(fit(MODEL, dataset, rows.X_train, rows.y_train, self.quick), positive=1)
-            refs = references.single(decision, rows.X_train, rows.y_train)
+            refs = references.single(decision, rows.X_train, rows.y_train, on_positive="allow")
             out = Explainer(decision, refs, n_jobs=1, unseen="allow").explain(rows.X_test[:CASES])
             row = _case(out)
             display = HypercubeDisplay.from_explanations(out, row, _span(out, row)).plot(panel)
@@ -156,6 +158,8 @@ class HypercubeFigure(Figure):
 def _case(out: Explanations) -> int:
     size = out.answers.moved.sum(axis=1)
     size[size > SPAN] = 0
+    if not size.any():
+        raise NotOfThisTableError(f"no case is explained with up to {SPAN} features")
     wanted = size == 2 if (size == 2).any() else size == size.max()
     return int(np.flatnonzero(wanted)[0])
 
