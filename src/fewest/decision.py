@@ -89,7 +89,7 @@ class Decision:
     >>> Decision(decision.model, "bad", names={"ok": "approved", "bad": "refused"}).positive_name
     'refused'
     >>> from sklearn.linear_model import Ridge
-    >>> Decision(Ridge().fit(X, [100, 90, 50, 40]), threshold=60, above=False).verdicts(X).positive.tolist()
+    >>> Decision(Ridge().fit(X, [100, 90, 50, 40]), threshold=70, above=False).verdicts(X).positive.tolist()
     [False, False, True, True]
     """
 

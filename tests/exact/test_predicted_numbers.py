@@ -84,7 +84,8 @@ def fitted(model: Any, y: Any) -> Any:
 
 def held_to_brute_force(decision: fw.Decision, y: Any, n: int = 24) -> set[str]:
     explainer = fw.Explainer(decision, fw.references.single(decision, X, y, on_positive="allow"))
-    out = explainer.explain(X.iloc[:n], alternatives=40)
+    positive = np.flatnonzero(decision.verdicts(X).positive)[: n - 4]
+    out = explainer.explain(X.iloc[np.union1d(np.arange(4), positive)], alternatives=40)
     checks.check_turns(out)
     assert checks.check_exact(explainer, out) > 0
     return {answer.proof.strategy for answer in out} - {"none"}

@@ -127,7 +127,14 @@ def case_table(
         inner = joined([_case_rows(changed, headings, mark), hidden])
     else:
         inner = _case_rows([*changed, *same], headings, mark)
-    return fill('<div class="fw fw-wide">{inner}</div>', inner=inner)
+    return wide(inner, "Features of the case")
+
+
+def wide(inner: Markup, name: str) -> Markup:
+    """A part that scrolls where it is too wide, with the keyboard as well."""
+    return fill(
+        '<div class="fw fw-wide" tabindex="0" role="group" aria-label="{name}">{inner}</div>', name=name, inner=inner
+    )
 
 
 def _case_rows(rows: Sequence[CaseRow], headings: Sequence[str], mark: str) -> Markup:

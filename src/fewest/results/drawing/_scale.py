@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from markupsafe import Markup
 
-from fewest.results.drawing._pieces import fill, html_table, joined
+from fewest.results.drawing._pieces import fill, html_table, joined, wide
 
 WIDTH, HEIGHT, MARGIN = 240, 24, 8
 
@@ -43,7 +43,7 @@ def scales(lines: Sequence[Scale]) -> Markup:
         )
         for line in lines
     )  # fmt: skip
-    return fill('<div class="fw fw-wide">{table}</div>', table=html_table(heads, rows))
+    return wide(html_table(heads, rows), "What is enough")
 
 
 def _scale(line: Scale) -> Markup:
