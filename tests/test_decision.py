@@ -32,6 +32,13 @@ def test_labels_of_any_type_and_either_class() -> None:
     assert Decision(LogisticRegression().fit(X, Y == "bad")).positive is True
 
 
+@pytest.mark.parametrize("table", [X.to_numpy(), {name: X[name].tolist() for name in X}, X.to_numpy().tolist()])
+def test_tables_of_other_kinds_are_scored_alike(table: Any) -> None:
+    decision = Decision(LogisticRegression().fit(X, Y), positive="bad")
+    assert np.array_equal(decision.score(table), decision.score(X))
+    assert np.array_equal(decision.verdicts(table).positive, decision.verdicts(X).positive)
+
+
 @pytest.mark.parametrize("estimator", [LinearSVC(), RidgeClassifier()])
 def test_models_with_only_a_decision_function(estimator: object) -> None:
     model = estimator.fit(X, Y)  # type: ignore[attr-defined]

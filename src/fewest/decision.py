@@ -17,7 +17,7 @@ import pandas as pd
 
 from fewest.errors import DataError, ModelError, UsageError, check_number
 from fewest.tables.arrays import Bools, Floats
-from fewest.tables.frames import without_names
+from fewest.tables.frames import to_frame, without_names
 from fewest.tables.model_kinds import (
     NUMBERS,
     WITHOUT_CLASSES,
@@ -245,8 +245,9 @@ class Decision:
             )
         return without_names(self.model, frame)
 
-    def score(self, frame: pd.DataFrame) -> Floats:
+    def score(self, table: Any) -> Floats:
         """Score of each raw row, by one call of the model."""
+        frame = table if isinstance(table, pd.DataFrame) else to_frame(table, self.columns)
         return np.asarray(self.call(self.arrange(frame), frame)[0])
 
     def call(self, model_input: Any, frame: pd.DataFrame | None = None, model: Any = None) -> tuple[Any, Precision]:
@@ -312,10 +313,10 @@ class Decision:
             do="impute or drop such rows, or put an imputer into the pipeline",
         )
 
-    def verdicts(self, frame: pd.DataFrame) -> Verdicts:
+    def verdicts(self, table: Any) -> Verdicts:
         """Score rows and decide them; rows close to the threshold are scored alone, one call each."""
-        model_input = self.arrange(frame)
-        scores, precision = self.call(model_input, frame)
+        frame = table if isinstance(table, pd.DataFrame) else to_frame(table, self.columns)
+        scores, precision = self.call(self.arrange(frame), frame)
         return self.settle(scores, precision, frame)
 
     def settle(self, scores: Floats, precision: Precision, frame: pd.DataFrame) -> Verdicts:
