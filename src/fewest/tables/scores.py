@@ -59,7 +59,7 @@ def home_of(module: Any) -> Any:
     """The device a module's weights lie on."""
     import torch
 
-    weight = next(iter(module.parameters()), None)
+    weight = next(iter(module.parameters()), None) if hasattr(module, "parameters") else None
     return torch.device("cpu") if weight is None else weight.device
 
 
