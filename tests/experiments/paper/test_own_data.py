@@ -155,6 +155,7 @@ def test_a_page_of_your_table_has_no_printed_column_and_says_what_was_left_out(o
     assert table.datasets == ("loans",)
 
 
+@pytest.mark.slow
 def test_the_sensitivity_of_a_table_with_text(own: OwnData) -> None:
     table = paper.find("sensitivity", own, quick=True)
     found = {record.method: record.figures for record in table.cells("loans", 0, lambda line: None)}

@@ -201,6 +201,7 @@ def test_a_place_that_is_a_file_is_refused(tmp_path: Path) -> None:
         FileStore(tmp_path / "file", "sums")
 
 
+@pytest.mark.slow
 def test_two_jobs_give_the_records_of_one(tmp_path: Path) -> None:
     pytest.importorskip("gosdt")
     pytest.importorskip("praxis")
