@@ -299,6 +299,14 @@ def test_calls_that_make_no_sense_are_refused_before_a_job_is_begun(session: Any
         explain(df, german.explainer, **more)
 
 
+@pytest.mark.parametrize("wrong", ["current_timestamp()", "age > 30", "current_date()"])
+def test_times_and_truths_where_numbers_belong_are_refused(session: Any, german: German, wrong: str) -> None:
+    df = session.read.parquet(str(german.files)).selectExpr("*", f"{wrong} AS other")
+    df = df.drop("age").withColumnRenamed("other", "age")
+    with pytest.raises(DataError, match='column "age"'):
+        explain(df, german.explainer)
+
+
 def test_a_table_without_rows_or_columns_is_named(session: Any, german: German) -> None:
     df = session.read.parquet(str(german.files))
     with pytest.raises(DataError, match="the DataFrame has no rows"):
