@@ -17,27 +17,11 @@ from fewest.tables.closeness import feature_distances
 Setting = tuple[fw.Decision, pd.DataFrame, np.ndarray]
 
 
-def table(random: np.random.Generator, n: int, p: int) -> pd.DataFrame:
-    """Mixed features with few values, so that all of their combinations can be tried."""
-    columns: dict[str, Any] = {}
-    for j in range(p):
-        kind = random.integers(4)
-        if kind == 0:
-            columns[f"number{j}"] = np.round(random.normal(size=n) * 2) / 2
-        elif kind == 1:
-            columns[f"count{j}"] = random.integers(0, 6, n)
-        elif kind == 2:
-            columns[f"level{j}"] = pd.Series(random.choice(["a", "b", "c"], n), dtype="str")
-        else:
-            columns[f"flag{j}"] = random.random(n) < 0.5
-    return pd.DataFrame(columns)
-
-
 def setting(random: np.random.Generator, estimator: Any, scale: bool) -> Setting:
-    from random_models import encoder, labels
+    from random_models import encoder, labels, table
     from sklearn.pipeline import make_pipeline
 
-    X = table(random, 80, int(random.integers(2, 6)))
+    X = table(random, 80, int(random.integers(2, 6)), per_one=2, counts=6)
     y = labels(random, X)
     return fw.Decision(make_pipeline(encoder(X, scale), estimator).fit(X, y), positive=int(random.integers(2))), X, y
 

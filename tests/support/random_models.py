@@ -19,15 +19,15 @@ class Setting:
     cases: pd.DataFrame
 
 
-def table(random: np.random.Generator, n: int, p: int) -> pd.DataFrame:
-    """Mixed features: coarse numbers (ties on purpose), integers, text levels, booleans."""
+def table(random: np.random.Generator, n: int, p: int, per_one: int = 10, counts: int = 5) -> pd.DataFrame:
+    """Mixed features: coarse numbers (ties on purpose; ``per_one`` steps in one), integers, text levels, booleans."""
     columns: dict[str, Any] = {}
     for j in range(p):
         kind = random.integers(4)
         if kind == 0:
-            columns[f"number{j}"] = np.round(random.normal(size=n), 1)
+            columns[f"number{j}"] = np.round(random.normal(size=n) * per_one) / per_one
         elif kind == 1:
-            columns[f"count{j}"] = random.integers(0, 5, n)
+            columns[f"count{j}"] = random.integers(0, counts, n)
         elif kind == 2:
             columns[f"level{j}"] = pd.Series(random.choice(["a", "b", "c"], n), dtype="str")
         else:
