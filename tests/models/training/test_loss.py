@@ -89,25 +89,21 @@ def literal(begun: Session) -> float:
     candidates = references.candidates(begun.frame)
     chance = list(begun.model().classes_).index(begun.positive)
 
-    def f(row: pd.Series[Any]) -> float:
-        one = begun.schema.conform(row.to_frame().T, unseen="allow")
-        return float(decision.model.predict_proba(one)[0, chance])
+    def f(rows: pd.DataFrame) -> Any:
+        return decision.model.predict_proba(begun.schema.conform(rows, unseen="allow"))[:, chance]
 
     sev, pos = [], []
-    for i in range(len(begun.frame)):
-        query = begun.frame.iloc[i]
-        if f(query) < 0.5:
-            continue
-        values = []
+    of_references = f(references.frame)
+    for i in np.flatnonzero(f(begun.frame) >= 0.5):
+        aligned = []
         for k in candidates[i]:
-            reference = references.frame.iloc[int(k)]
-            pos.append(max(f(reference), 0.5 - 0.05))
+            pos.append(max(of_references[k], 0.5 - 0.05))
             for feature in begun.schema.features:
-                aligned = query.copy()
+                one = begun.frame.iloc[[i]].copy()
                 for column in feature.columns:
-                    aligned[column] = reference[column]
-                values.append(f(aligned))
-        sev.append(max(min(values), 0.5 - LOSS.margin))
+                    one[column] = references.frame[column].iloc[int(k)]
+                aligned.append(one)
+        sev.append(max(f(pd.concat(aligned)).min(), 0.5 - LOSS.margin))
     assert len(sev) > 20
     return C1 * float(np.mean(sev)) + C2 * float(np.mean(pos))
 
