@@ -22,7 +22,6 @@ from sklearn.utils import _safe_indexing, indexable
 from sklearn.utils.validation import check_is_fitted
 
 from fewest.errors import DataError, FewestWarning, UsageError
-from fewest.explainer import Explainer
 from fewest.models.estimators import LabelsError, TableClassifier
 from fewest.models.training.classifiers import AllOptClassifier
 from fewest.models.training.settings import check_settings
@@ -317,8 +316,7 @@ class C1Path:
         if positives:
             # Of all these models one is kept, and that one's references are made, and warned of, again.
             cases, refs = frame[verdicts.positive], session.references_under(decision, quiet=True)
-            explainer = Explainer(decision, refs, unseen="allow")
-            sev = explainer.explain(cases).sev() if exact else session.one_or_two(cases, refs)
+            sev = session.sev(decision, refs, cases) if exact else session.one_or_two(cases, refs)
         return StopTally(
             len(frame), int((verdicts.positive == against).sum()), float(roc_auc_score(against, verdicts.score)),
             positives, len(sev), int(sev.sum()), int((sev == 1).sum()),
