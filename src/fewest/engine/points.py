@@ -68,6 +68,8 @@ class PointGoals:
 
 
 def _strategy(task: Task) -> str:
+    if task.engine.search is not None:
+        return task.engine.search
     joint = any(not group.summed for group in task.inside.joint)
     if task.credibility is None or not floored(task.credibility):
         return strategy_name(task.inside.structure, joint=joint)
