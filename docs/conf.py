@@ -21,6 +21,7 @@ extensions = [
 ]
 exclude_patterns = ["_build", "_ext", "_templates", "made", "**/GALLERY_HEADER.rst", "**/*.ipynb", "**/*.py"]
 templates_path = ["_templates"]
+html_title = "fewest"
 html_theme = "pydata_sphinx_theme"
 html_theme_options = {
     "navigation_with_keys": False,
@@ -53,6 +54,7 @@ sphinx_gallery_conf = {
     "examples_dirs": ["../examples/gallery", "../examples/notebooks"],
     "gallery_dirs": ["gallery", "notebooks"],
     "filename_pattern": r"\.py$",
+    "within_subsection_order": "made_pages.SimpleQuestionsFirst",
     "abort_on_example_error": True,
     "reset_modules": (),  # else the setting of matplotlib above is lost
     "download_all_examples": False,
