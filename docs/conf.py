@@ -39,6 +39,8 @@ copyright = "the fewest developers, BSD-3-Clause"
 myst_enable_extensions = ["colon_fence"]
 myst_heading_anchors = 3
 nitpicky = False
+smartquotes = False  # sentences, options and code in running text stay as they are
+toc_object_entries_show_parents = "hide"
 
 numpydoc_show_class_members = False
 autosummary_generate = True

@@ -26,7 +26,8 @@ model = RandomForestClassifier(30, max_depth=5, random_state=0).fit(X_train, y_t
 print(f"accuracy on masses it has not seen: {model.score(X_test, y_test):.2f}")
 
 # %%
-# A cut-off on the safe side --------------------------
+# A cut-off on the safe side
+# --------------------------
 #
 # A missed malignant mass is worse than a second look. At 0.3 the model calls a mass malignant when three trees in ten
 # do.
@@ -37,7 +38,8 @@ missed = (~called) & (y_test == "malignant").to_numpy()
 print(f"{called.sum()} of {len(X_test)} are called malignant, malignant and missed: {missed.sum()}")
 
 # %%
-# Typical benign masses ---------------------
+# Typical benign masses
+# ---------------------
 #
 # Benign masses are not all alike: three groups of them, and each case is compared with the nearest. Labels are what
 # the reader sees.
@@ -67,7 +69,8 @@ print(near)
 near.plot()
 
 # %%
-# Believable answers ------------------
+# Believable answers
+# ------------------
 #
 # A changed mass should look like benign masses do. A floor on the density of benign masses asks for that. Cases then
 # need more measurements, or end as ``NOT_CREDIBLE``, which is said and not hidden.

@@ -40,7 +40,8 @@ decision = fw.Decision(model, positive="bad", names={"good": "approved", "bad": 
 print(f"{decision.verdicts(X).positive.mean():.0%} are refused")
 
 # %%
-# Compared with whose values? ---------------------------
+# Compared with whose values?
+# ---------------------------
 #
 # With the typical approved application: means of numbers, most frequent levels of text. Somebody signs for that
 # choice; without a signature no letter is written. Age, sex and origin may not be part of an answer.
@@ -70,7 +71,8 @@ out.loc["APP-00011"]
 out.loc["APP-00011"].plot()
 
 # %%
-# Reasons and letters -------------------
+# Reasons and letters
+# -------------------
 #
 # A decision has several smallest sets of facts. Reasons are made of all of them. The words in a letter are the
 # lender's own: one code for each feature, here made of the column names.
@@ -93,7 +95,8 @@ young = X["age"].le(25).map({True: "25 or younger", False: "older"})
 fw.metrics.parity(out, young).round(2)
 
 # %%
-# For colleagues --------------
+# For colleagues
+# --------------
 #
 # One file that is safe to open. ``fewest explain cases.csv --model credit.fewest``, ``fewest serve credit.fewest``
 # and ``fw.load("credit.fewest")`` read it.

@@ -44,7 +44,8 @@ model = Scorecard().fit(X, y)
 print(dict(zip(X, model.points_.astype(int).tolist(), strict=True)))
 
 # %%
-# Exact, without knowing the inside ---------------------------------
+# Exact, without knowing the inside
+# ---------------------------------
 #
 # The library cannot read this class, so it asks for scores: all sets of one feature, then of two, and so on. What it
 # returns is still the smallest set, and says how that was proved.
@@ -58,7 +59,8 @@ print(out[0])
 print(out[0].proof)
 
 # %%
-# The same, by brute force ------------------------
+# The same, by brute force
+# ------------------------
 #
 # :func:`fewest.checks.run` asks the model about every set of every case and compares. It raises where an answer is
 # not the smallest.
@@ -90,7 +92,8 @@ pd.DataFrame(rows).T.round(2)
 fw.plots.SevDistributionDisplay.from_explanations(answers).plot()
 
 # %%
-# Another method's answers, cut down ----------------------------------
+# Another method's answers, cut down
+# ----------------------------------
 #
 # NICE starts from the nearest accepted row. How many features does it change, and how many of these changes were
 # needed? ``references.paired`` keeps of each proposal the smallest part that is enough.

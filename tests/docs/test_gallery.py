@@ -42,6 +42,7 @@ def test_an_example_has_a_title_a_picture_and_no_names_that_are_not_there(path: 
     title, line = (ast.get_docstring(ast.parse(text)) or "").splitlines()[:2]
     assert set(line) == {"="}
     assert len(line) >= len(title)
+    assert not re.search(r"^# \S.* -{5,}$", text, re.MULTILINE), "a heading and its line are two lines"
     assert drawn(text)
     assert drawn(text) <= set(plots.__all__)
 
