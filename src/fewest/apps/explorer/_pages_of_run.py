@@ -69,7 +69,8 @@ class Explored:
     def about(self) -> str:
         """The run in a few words, for the top of every page."""
         view = self.view
-        return f"{view.title} · {view.model_name} · {view.against:,} of {view.rows:,} refused"
+        title = view.title.removeprefix("Which facts decided? ")  # of a run that nobody gave a title: its table
+        return f"{title} · {view.model_name} · {view.against:,} of {view.rows:,} refused"
 
     @cached_property
     def view(self) -> PopulationView:
