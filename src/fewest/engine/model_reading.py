@@ -14,7 +14,7 @@ from fewest.decision import Decision
 from fewest.engine.encoding import Encoding
 from fewest.engine.joint_columns import MOST, ColumnGroup, close, column_groups, tried
 from fewest.engine.structure import Opaque, read
-from fewest.engine.structure.base import Additive, Module, Network, Structure
+from fewest.engine.structure.base import Additive, Module, Rivals, Structure, is_smooth
 from fewest.errors import DoubtError, FewestWarning
 from fewest.tables.arrays import Bools, Floats, Ints, Ints32
 from fewest.tables.frames import mix
@@ -79,7 +79,7 @@ class ModelReading:
         if encoding.feature_of is not None or encoding.sources is None:
             return self
         groups = column_groups(structure, encoding.sources)
-        if groups and isinstance(structure, Additive | Network):
+        if groups and is_smooth(structure):
             _, goal_of, took = _mixed(schema, cases, goals)
             took = np.concatenate([took, np.ones_like(took)])  # the goals themselves, where all steps are added
             known = tried(groups, self._rows_of(schema, cases, goals, goal_of), took, exact=False)
@@ -108,7 +108,7 @@ class ModelReading:
 
     def wide_enough(self, *prepared: Floats) -> ModelReading:
         """The same, with a tolerance that covers the rounding of these rows and their mixtures."""
-        if not isinstance(self.structure, Additive) or not self.structure.reading.growth:
+        if not isinstance(self.structure, Additive | Rivals) or not self.structure.reading.growth:
             return self
         structure = self.structure.wide_enough(*prepared)
         return self if structure is self.structure else replace(self, structure=structure)

@@ -7,9 +7,9 @@ from typing import Literal
 
 import numpy as np
 
-from fewest.engine.search._repeated import once
+from fewest.engine.search._equal_cubes import once
 from fewest.engine.search.problem import Found, Problem, Score
-from fewest.engine.structure.base import Additive, Composite, Ensemble, Module, Network, Opaque, Structure
+from fewest.engine.structure.base import Additive, Composite, Ensemble, Module, Network, Opaque, Rivals, Structure
 from fewest.tables.arrays import Bools, Floats, Ints
 
 
@@ -21,6 +21,8 @@ def strategy_name(
     ``floor``: ``bounded`` where vertices have to be credible and the density can be bounded, ``asked`` where it can
     only be asked for vertex by vertex. ``joint``: whether columns depend on several features together.
     """
+    if isinstance(structure, Rivals):
+        return f"{strategy_name(structure.members[0], floor, joint)}, class by class"
     if floor != "none":
         searched = strategy_name(structure, joint=joint)
         if isinstance(structure, Composite) or (floor == "asked" and isinstance(structure, Additive | Ensemble)):
@@ -42,6 +44,13 @@ def solve(
     ``own_score`` gives signed scores through the user's own model, for structures that cannot be searched;
     ``own_tolerance`` is the band in which those scores do not decide.
     """
+    if isinstance(structure, Rivals) and problem.sign > 0:
+        from fewest.engine.search import rivals
+
+        def of_member(member: Structure, part: Problem) -> Found:
+            return solve(member, part, own_score, own_tolerance, n_jobs)
+
+        return rivals.solve(structure, problem, mixing_scorer(structure, problem), of_member)
     if problem.floor is None:
         return _solve(structure, problem, own_score, own_tolerance, n_jobs)
     from fewest.engine.search import credible, levelwise
@@ -87,7 +96,7 @@ def _solve_all(
     if isinstance(structure, Additive | Ensemble | Network) and not unbounded:
         compiled = partial(_compiled, structure, n_jobs)
         return first_answers.solve(structure, problem, mixing_scorer(structure, problem), compiled)
-    if isinstance(structure, Composite | Network):
+    if isinstance(structure, Composite | Network | Rivals):
         from fewest.engine.search import composite
 
         score = mixing_scorer(structure, problem)

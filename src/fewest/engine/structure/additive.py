@@ -48,8 +48,9 @@ def read_linear(model: Any, question: Question) -> FoundQuestion | Opaque:
         link = margin_link(question, clipped() if huber else logistic(eps=eps))
     intercept = np.broadcast_to(np.asarray(model.intercept_, dtype=np.float64).ravel(), (len(coef),))
     coef = coef.astype(np.float64)
-    if question.against is not None and question.kind == "proba" and not _is_softmax(model):
-        return Opaque(f"{name}: one-vs-rest probabilities are not additive; ask for kind='decision'")
+    if question.against is not None and question.kind == "proba" and huber:
+        # Others are in the order of their decision functions, whatever they are divided by.
+        return Opaque(f"{name}: probabilities of the modified Huber loss are often equal; ask for kind='decision'")
     row = np.asarray(sum(sign * coef[output] for output, sign in question.parts.items()))
     constant = float(sum(sign * intercept[output] for output, sign in question.parts.items()))
     # How far two ways of summing may lie apart grows with the input, which is not known here. The factor leaves room
@@ -64,13 +65,6 @@ def _has_log_link(model: Any) -> bool:
     if type(model).__name__ == "TweedieRegressor":
         return bool(model.link == "log" or (model.link == "auto" and model.power > 0))
     return type(model).__name__ in ("PoissonRegressor", "GammaRegressor")
-
-
-def _is_softmax(model: Any) -> bool:
-    name = type(model).__name__
-    if name.startswith("LogisticRegression"):
-        return getattr(model, "solver", "") != "liblinear" and getattr(model, "multi_class", "auto") != "ovr"
-    return name == "LinearDiscriminantAnalysis"
 
 
 def read_ebm(model: Any, question: Question) -> FoundQuestion | Opaque:

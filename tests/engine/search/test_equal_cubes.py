@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from fewest.engine.search import _repeated, levelwise
+from fewest.engine.search import _equal_cubes, levelwise
 from fewest.engine.search.problem import Found, Problem
 
 WEIGHTS = np.array([1.0, -2.0, 0.5, 3.0, -1.0])
@@ -38,7 +38,7 @@ def searched(problem: Problem, cut: float = 0.0) -> tuple[Found, int]:
         seen.append(len(cubes))
         return levelwise.solve(lambda local, moved: raw(part.vertex_rows(local, moved)) - cut, part, 0.0)
 
-    return _repeated.once(problem, search), seen[0]
+    return _equal_cubes.once(problem, search), seen[0]
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -54,7 +54,7 @@ def test_equal_cubes_are_searched_once_and_answered_as_alone(seed: int, brute: A
 
 def test_keys_that_agree_by_chance_change_nothing(monkeypatch: pytest.MonkeyPatch, brute: Any) -> None:
     problem = many_alike(0)
-    monkeypatch.setattr(_repeated, "_SPREAD", np.uint64(0))
+    monkeypatch.setattr(_equal_cubes, "_SPREAD", np.uint64(0))
     found, count = searched(problem)
     assert count > 1
     assert brute.disagreement(problem, brute.solve(problem, raw, 0.0, 0.0), found) is None
@@ -81,5 +81,5 @@ def test_a_twin_that_overlooks_a_difference_is_caught(name: str, monkeypatch: py
     problem = replace(one.take(np.zeros(2, dtype=int)), **{name: np.concatenate([getattr(one, name), other])})
     truth = brute.solve(problem, raw, 1.0, 0.0)
     assert brute.disagreement(problem, truth, searched(problem, 1.0)[0]) is None
-    monkeypatch.setattr(_repeated, "first_equal", lambda problem: np.zeros(2, dtype=int))
+    monkeypatch.setattr(_equal_cubes, "first_equal", lambda problem: np.zeros(2, dtype=int))
     assert brute.disagreement(problem, truth, searched(problem, 1.0)[0]) is not None
