@@ -35,7 +35,7 @@ class ColumnGroup:
 
 def column_groups(structure: Structure, sources: Sequence[frozenset[int]]) -> tuple[ColumnGroup, ...]:
     """The columns that a structure uses and that depend on several features, those of the same features together."""
-    of_column = [tuple(sorted(sources[place])) for place in structure.reading.source]
+    of_column = [tuple(sorted(set().union(*(sources[c] for c in places)))) for places in structure.reading.inputs]
     used = [c for c in np.flatnonzero(_used(structure)).tolist() if len(of_column[c]) > 1]
     grouped = groupby(sorted(used, key=of_column.__getitem__), key=of_column.__getitem__)
     return tuple(ColumnGroup(np.array(list(columns)), np.array(features)) for features, columns in grouped)

@@ -76,7 +76,7 @@ class ModelReading:
         """The same with the columns that several features change; opaque where one depends on too many."""
         encoding, structure = self.encoding, self.structure
         assert not isinstance(structure, Opaque)
-        if encoding.feature_of is not None or encoding.sources is None:
+        if encoding.sources is None or (encoding.feature_of is not None and not structure.reading.several):
             return self
         groups = column_groups(structure, encoding.sources)
         if groups and is_smooth(structure):
@@ -188,7 +188,7 @@ class ModelReading:
         sources = self.encoding.sources
         if not self.encoding.probed or sources is None or isinstance(self.structure, Opaque):
             return
-        of_column = [sources[place] for place in self.structure.reading.source]
+        of_column = [frozenset().union(*(sources[c] for c in places)) for places in self.structure.reading.inputs]
         for features in set(of_column):
             columns = [c for c, own in enumerate(of_column) if own == features]
             same = ~differs[:, sorted(features)].any(axis=1)
@@ -213,10 +213,11 @@ class ModelReading:
         if isinstance(self.structure, Opaque):
             assert self.encoding.feature_of is not None
             return self.encoding.feature_of
-        if self.encoding.feature_of is not None:
-            return self.encoding.feature_of[self.structure.reading.source]
-        one = [next(iter(features)) if len(features) == 1 else -1 for features in sources]
-        return np.array(one, dtype=np.int32)[self.structure.reading.source]
+        reading = self.structure.reading
+        if self.encoding.feature_of is not None and not reading.several:
+            return self.encoding.feature_of[reading.source]
+        each = [set().union(*(sources[c] for c in places)) for places in reading.inputs]
+        return np.array([features.pop() if len(features) == 1 else -1 for features in each], dtype=np.int32)
 
     def prepare(self, model_input: Any) -> Floats:
         """The rows the search works on; without columns where nothing was read."""

@@ -1,7 +1,8 @@
-"""Linear models and explainable boosting machines without interactions: one term per column or feature."""
+"""Linear models and explainable boosting machines: one term per column, feature or pair of features."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -70,27 +71,28 @@ def _has_log_link(model: Any) -> bool:
 def read_ebm(model: Any, question: Question) -> FoundQuestion | Opaque:
     """Read an explainable boosting machine: the prepared columns are the terms' contributions."""
     name, through = type(model).__name__, getattr(model, "link_", "logit")
-    if any(len(features) != 1 for features in model.term_features_):
-        return Opaque(f"{name} has interaction terms; fit it with interactions=0")
     if through not in (("identity", "log") if question.kind == "value" else ("logit", "mlogit")):
         return Opaque(f"{name} with the link {through!r} is not read")
     intercept = np.atleast_1d(np.asarray(model.intercept_, dtype=np.float64))
     constant = float(sum(sign * intercept[output] for output, sign in question.parts.items()))
     size = float(sum(np.abs(scores).max() for scores in model.term_scores_)) + float(np.abs(intercept).max())
-    source = np.array([features[0] for features in model.term_features_], dtype=np.int32)
+    terms = tuple(tuple(int(place) for place in features) for features in model.term_features_)
+    source = np.array([features[0] for features in terms], dtype=np.int32)
 
     def contributions(model_input: Any) -> Floats:
         if hasattr(model_input, "toarray"):
             model_input = model_input.toarray()
-        terms = np.asarray(model.eval_terms(model_input), dtype=np.float64)
-        if terms.ndim == 3:
+        parts = np.asarray(model.eval_terms(model_input), dtype=np.float64)
+        if parts.ndim == 3:
             first, second = question.pair
-            terms = terms[:, :, first] - terms[:, :, second]
-        return np.ascontiguousarray(terms)
+            parts = parts[:, :, first] - parts[:, :, second]
+        return np.ascontiguousarray(parts)
 
     link = margin_link(question, logistic())
     if question.kind == "value":
         link = number_link(question, exponential() if through == "log" else plain())
     reading = link.reading(question, 1e-12 * (1.0 + 2 * size), contributions, source)
+    if any(len(features) > 1 for features in terms):
+        reading = replace(reading, several=terms)
     coef = np.full(len(source), question.sign if question.against is None else 1.0)
     return FoundQuestion(Additive(reading, coef, constant), link)

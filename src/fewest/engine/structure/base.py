@@ -40,6 +40,13 @@ class Reading:
     # For additive structures: the tolerance is at least this times the summed size of a row's terms, because terms
     # that cancel are rounded on the scale they have
     growth: float = 0.0
+    # (d,): All columns of the model input that each prepared column depends on; empty where each has its source alone
+    several: tuple[tuple[int, ...], ...] = ()
+
+    @property
+    def inputs(self) -> tuple[tuple[int, ...], ...]:
+        """Positions of the model-input columns that each prepared column depends on."""
+        return self.several or tuple((int(place),) for place in self.source)
 
 
 @dataclass(frozen=True)

@@ -113,7 +113,8 @@ def read_pipeline(model: Any, question: Question, find: Find) -> FoundQuestion |
     def prepare(model_input: Any) -> Floats:
         return inner.prepare(steps.transform(model_input))
 
-    reading = replace(inner, prepare=prepare, source=columns[inner.source])
+    several = tuple(tuple(int(columns[place]) for place in places) for places in inner.several)
+    reading = replace(inner, prepare=prepare, source=columns[inner.source], several=several)
     return FoundQuestion(replace(found.structure, reading=reading), found.link)
 
 
@@ -161,6 +162,8 @@ def _opaque_member(found: list[FoundQuestion | Opaque]) -> Opaque | None:
     for member in found:
         if isinstance(member, Opaque):
             return Opaque(f"a member is not read: {member.reason}")
+        if member.structure.reading.several:
+            return Opaque("a member has terms of several columns")
     return None
 
 

@@ -28,12 +28,14 @@ def read_rivals(model: Any, question: Question, count: int, find: Find) -> Rival
     first, widths = readings[0], [len(part.source) for part in readings]
     if all(part.prepare is first.prepare for part in readings):
         spans = [slice(0, widths[0])] * len(members)
-        reading = Reading(0.0, tolerance, first.prepare, first.source, growth)
+        reading = Reading(0.0, tolerance, first.prepare, first.source, growth, first.several)
     else:
         ends = np.cumsum(widths).tolist()
         spans = [slice(end - width, end) for end, width in zip(ends, widths, strict=True)]
         source = np.concatenate([part.source for part in readings]).astype(np.int32)
-        reading = Reading(0.0, tolerance, _side_by_side([part.prepare for part in readings]), source, growth)
+        several = tuple(places for part in readings for places in part.inputs)
+        prepare = _side_by_side([part.prepare for part in readings])
+        reading = Reading(0.0, tolerance, prepare, source, growth, several if any(p.several for p in readings) else ())
     return Rivals(reading, tuple(members), tuple(spans))
 
 
