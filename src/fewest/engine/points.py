@@ -19,6 +19,7 @@ from fewest.engine.move_groups import MoveGroups
 from fewest.engine.search import Found, Outcome, solve, strategy_name
 from fewest.engine.smallest_sets import Listing
 from fewest.engine.structure import Opaque
+from fewest.engine.structure.base import Rivals
 from fewest.errors import UsageError
 from fewest.references.base import References
 from fewest.results.answers import Answers
@@ -71,10 +72,13 @@ def _strategy(task: Task) -> str:
     if task.engine.search is not None:
         return task.engine.search
     joint = any(not group.summed for group in task.inside.joint)
+    structure = task.inside.structure
+    if isinstance(structure, Rivals) and task.chosen.plus:  # a class has to overtake all others at once
+        structure = Opaque("vertices are looked at")
     if task.credibility is None or not floored(task.credibility):
-        return strategy_name(task.inside.structure, joint=joint)
+        return strategy_name(structure, joint=joint)
     bounded = isinstance(task.credibility.density, GaussianDensity)
-    return strategy_name(task.inside.structure, "bounded" if bounded else "asked", joint)
+    return strategy_name(structure, "bounded" if bounded else "asked", joint)
 
 
 def answer(task: Task, frame: pd.DataFrame) -> Answers:
