@@ -21,7 +21,7 @@ from fewest.engine.move_groups import MoveGroups
 from fewest.engine.search import Budget, Found, Problem
 from fewest.engine.search.problem import Floor, MixtureCubes, Score, combined
 from fewest.engine.structure import Opaque
-from fewest.engine.structure.base import Additive, Network
+from fewest.engine.structure.base import is_smooth
 from fewest.errors import DoubtError, UsageError
 from fewest.tables.arrays import Bools, Floats, Ints, Ints32
 from fewest.tables.closeness import Distances, GoalRows
@@ -269,7 +269,7 @@ def _with_joint_columns(
     columns = np.concatenate([np.empty(0, dtype=np.int64), *(group.columns for group in inside.joint)])
     if not close(goal[everywhere][:, columns], ends[:, columns]).all():
         raise DoubtError(OTHER_SOURCES)
-    if isinstance(inside.structure, Additive | Network):
+    if not isinstance(inside.structure, Opaque) and is_smooth(inside.structure):
         widest = np.abs(problem.start).max(axis=0, initial=0.0)
         for part in joint:
             widest[part.columns] = np.abs(part.values).max(axis=(0, 1), initial=0.0)
