@@ -267,10 +267,10 @@ class Explanation:
         """A score as people read it."""
         return show_score(score, self.threshold, self.shows_percent, self.number)
 
-    def plot(self, ax: Any = None) -> Any:
+    def plot(self, ax: Any = None, *, style: str = "screen") -> Any:
         """Draw how the changed facts carry the score over the cut-off (`fewest.plots.ScoreLineDisplay`)."""
         # By name: drawing with matplotlib belongs to reporting, which imports this.
-        return import_module("fewest.reporting.plots").ScoreLineDisplay.from_explanation(self).plot(ax)
+        return import_module("fewest.reporting.plots").ScoreLineDisplay.from_explanation(self).plot(ax, style=style)
 
     def _repr_html_(self) -> str:
         from fewest.results.drawing import HEADINGS, HEADINGS_PLUS, CaseRow
