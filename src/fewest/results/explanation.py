@@ -162,7 +162,7 @@ class About:
     model: str = ""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Explanation:
     """The answer for one case.
 
@@ -248,6 +248,9 @@ class Explanation:
 
     def __str__(self) -> str:
         return sentence(self)
+
+    def __repr__(self) -> str:
+        return f"<case {self.label}, {self.status.words}: {self}>"
 
     @property
     def how_much(self) -> str:

@@ -1,6 +1,6 @@
 """Plots in scikit-learn's manner: ``SomeDisplay.from_estimator(...).plot()``. Needs matplotlib, loaded when drawing.
 
-Colours can be told apart with every kind of colour blindness; ``plot(style="paper")`` has greys, markers and hatches
+Colours differ for the colour-blind too; ``plot(style="paper")`` has greys, markers and hatches
 alone. The numbers are in ``.table``.
 """
 

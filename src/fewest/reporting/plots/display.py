@@ -16,7 +16,7 @@ MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<", ">", "h")
 LINES = ("-", "--", "-.", ":")
 HATCHES = ("", "///", "...", "xxx", "---", "ooo")
 SHADES = ("white", "0.75", "0.45", "0.1")
-# Okabe and Ito's colours, which can be told apart with every kind of colour blindness
+# Okabe and Ito's colours, which differ with every kind of colour blindness
 COLOURS = ("#56b4e9", "#e69f00", "#009e73", "#cc79a7", "#f0e442", "#0072b2")
 Style = Literal["screen", "paper"]
 
