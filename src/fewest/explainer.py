@@ -75,7 +75,7 @@ class Explainer:
         What is believable: only changes that lead to where accepted cases are count. Cases that nothing credible turns
         come back as NOT_CREDIBLE.
     engine : Engine
-        The steps of the search. For tests, which put a broken twin in place of one.
+        The steps of the search; `Engine.with_search` puts one of yours in place (`docs/methods/extending.md`).
 
     Examples
     --------
