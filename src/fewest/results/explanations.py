@@ -93,9 +93,9 @@ class Explanations:
         moved = [self.schema.features[j] for j in np.flatnonzero(self.answers.moved[row]).tolist()]
         return score_steps(self.references.decision, moved, start, end, -1 if self.plus else 1)
 
-    def plot(self) -> Any:
+    def plot(self, *, style: str = "screen") -> Any:
         """Draw how many features must change, and which come up how often; returns the figure."""
-        return import_module("fewest.reporting.plots").overview(self)
+        return import_module("fewest.reporting.plots").overview(self, style)
 
     def _take(self, rows: npt.NDArray[np.int64]) -> Explanations:
         numbers = rows if self.rows is None else self.rows[rows]
