@@ -24,7 +24,7 @@ from fewest.tables.arrays import Floats
 
 _TORCH_ACTIVATIONS = {"ReLU": "relu", "Tanh": "tanh", "Sigmoid": "logistic"}
 _TORCH_IGNORED = frozenset({"Identity", "Flatten", "Dropout"})
-_Layers = list[tuple[Floats, Floats]]
+Layers = list[tuple[Floats, Floats]]
 
 
 def read_mlp(model: Any, question: Question) -> FoundQuestion | Opaque:
@@ -42,7 +42,7 @@ def read_mlp(model: Any, question: Question) -> FoundQuestion | Opaque:
         if layers[-1][0].shape[1] > 1 or model.out_activation_ not in ("identity", "exp"):
             return Opaque(f"{type(model).__name__}: several outputs, or its last activation, are not read")
         link = number_link(question, plain(eps=eps) if model.out_activation_ == "identity" else exponential(eps))
-    return _network(layers, model.activation, link, question, as_floats)
+    return network(layers, model.activation, link, question, as_floats)
 
 
 def read_torch(model: Any, question: Question) -> FoundQuestion | Opaque:
@@ -71,12 +71,13 @@ def read_torch(model: Any, question: Question) -> FoundQuestion | Opaque:
     single = "float32" in str(parts[-1][1].weight.dtype)
     eps = EPS32 if single else EPS64
     link = margin_link(question, logistic(eps=eps))
-    return _network(linear, activation, link, question, as_float32_values if single else as_floats)
+    return network(linear, activation, link, question, as_float32_values if single else as_floats)
 
 
-def _network(
-    layers: _Layers, activation: str, link: Link, question: Question, prepare: Callable[[Any], Floats]
+def network(
+    layers: Layers, activation: str, link: Link, question: Question, prepare: Callable[[Any], Floats]
 ) -> FoundQuestion:
+    """Layers as a `Network` with one raw output: a single one, or the difference of two."""
     weight, bias = layers[-1]
     if weight.shape[1] == 1:
         last = (question.sign * weight, question.sign * bias)
@@ -90,7 +91,7 @@ def _network(
     return FoundQuestion(Network(reading, weights, tuple(bias for _, bias in layers), activation), link)
 
 
-def _size(layers: _Layers) -> float:
+def _size(layers: Layers) -> float:
     """Largest output for inputs in [-1, 1] if no term cancelled another: the scale rounding errors live on."""
     reach = np.ones(layers[0][0].shape[0])
     for weight, bias in layers:
@@ -105,9 +106,9 @@ def _flat(module: Any) -> list[Any]:
     return [inner for child in module.children() for inner in _flat(child)]
 
 
-def _torch_layers(parts: Sequence[tuple[str, Any]]) -> tuple[_Layers, str] | Opaque:
+def _torch_layers(parts: Sequence[tuple[str, Any]]) -> tuple[Layers, str] | Opaque:
     """Weights and the one activation; Linear layers that follow each other directly become one."""
-    layers: _Layers = []
+    layers: Layers = []
     activations: set[str] = set()
     after_linear = False
     for name, module in parts:
