@@ -43,7 +43,9 @@ def boosted(library: str, **options: Any) -> Any:
         return pytest.importorskip(library).XGBRegressor(n_estimators=12, max_depth=3, n_jobs=1, **options)
     if library == "lightgbm":
         return pytest.importorskip(library).LGBMRegressor(n_estimators=12, n_jobs=1, verbose=-1, **options)
-    return pytest.importorskip(library).CatBoostRegressor(n_estimators=12, verbose=0, thread_count=1, **options)
+    return pytest.importorskip(library).CatBoostRegressor(
+        n_estimators=12, verbose=0, thread_count=1, allow_writing_files=False, **options
+    )
 
 
 def ebm() -> Any:

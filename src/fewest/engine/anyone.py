@@ -99,7 +99,8 @@ class Sight:
             )
         if inside.joint:
             raise UsageError(
-                f"references.anyone needs columns of one feature each, but {inside.encoding.reason}",
+                "references.anyone needs columns of one feature each, but "
+                f"{inside.encoding.reason or 'the model has terms of several features'}",
                 do="use references.single, clusters or accepted with this model",
             )
         feature_of = inside.feature_of()

@@ -13,7 +13,7 @@ from itertools import groupby
 import numpy as np
 
 from fewest.engine.search.problem import JointColumns, SummedColumns
-from fewest.engine.structure.base import Additive, Ensemble, Structure
+from fewest.engine.structure.base import Additive, Ensemble, Rivals, Structure
 from fewest.tables.arrays import Bools, Floats, Ints, Ints32
 
 MOST = 6  # features that a column may depend on, unless each adds an amount of its own
@@ -35,7 +35,7 @@ class ColumnGroup:
 
 def column_groups(structure: Structure, sources: Sequence[frozenset[int]]) -> tuple[ColumnGroup, ...]:
     """The columns that a structure uses and that depend on several features, those of the same features together."""
-    of_column = [tuple(sorted(sources[place])) for place in structure.reading.source]
+    of_column = [tuple(sorted(set().union(*(sources[c] for c in places)))) for places in structure.reading.inputs]
     used = [c for c in np.flatnonzero(_used(structure)).tolist() if len(of_column[c]) > 1]
     grouped = groupby(sorted(used, key=of_column.__getitem__), key=of_column.__getitem__)
     return tuple(ColumnGroup(np.array(list(columns)), np.array(features)) for features, columns in grouped)
@@ -46,6 +46,11 @@ def _used(structure: Structure) -> Bools:
         return np.bincount(structure.column[structure.column >= 0], minlength=len(structure.reading.source)) > 0
     if isinstance(structure, Additive):
         return np.asarray(structure.coef != 0)
+    if isinstance(structure, Rivals):
+        used = np.zeros(len(structure.reading.source), dtype=bool)
+        for member, span in zip(structure.members, structure.spans, strict=True):
+            used[span] |= _used(member)
+        return used
     return np.ones(len(structure.reading.source), dtype=bool)
 
 

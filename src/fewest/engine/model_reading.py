@@ -13,8 +13,9 @@ import pandas as pd
 from fewest.decision import Decision
 from fewest.engine.encoding import Encoding
 from fewest.engine.joint_columns import MOST, ColumnGroup, close, column_groups, tried
+from fewest.engine.own_encoding import OwnEncoding, UnknownCellError
 from fewest.engine.structure import Opaque, read
-from fewest.engine.structure.base import Additive, Module, Network, Structure
+from fewest.engine.structure.base import Additive, Module, Rivals, Structure, is_smooth
 from fewest.errors import DoubtError, FewestWarning
 from fewest.tables.arrays import Bools, Floats, Ints, Ints32
 from fewest.tables.frames import mix
@@ -38,6 +39,7 @@ class ModelReading:
     doubt: str | None = None  # Why a structure that had been read was given up; None where there was none to give up
     blocks: bool = False  # Whether vertices of an opaque model can be scored as mixed rows of the final model's input
     joint: tuple[ColumnGroup, ...] = ()  # Columns of the structure that depend on several features
+    own: OwnEncoding | None = None  # The transformers without a call of them, where that gives the same rows
     # Combinations of missing columns that were tried
     missing: set[bytes] = field(default_factory=set, compare=False, repr=False)
 
@@ -66,20 +68,21 @@ class ModelReading:
             found = found._with_joint_columns(schema, cases, goals)
             if isinstance(found.structure, Opaque):
                 return found
-            for rows, encoded in zip((cases, goals), found._believe(schema, cases, goals), strict=True):
-                found._check_rows(rows, encoded)
+            encoded = found._believe(schema, cases, goals)
+            for rows, model_input in zip((cases, goals), encoded, strict=True):
+                found._check_rows(rows, model_input)
         except DoubtError as doubt:
             return found.given_up(doubt.message)
-        return found
+        return replace(found, own=OwnEncoding.read(encoding, cases, found.prepare(encoded[0]), found.prepare))
 
     def _with_joint_columns(self, schema: Schema, cases: pd.DataFrame, goals: pd.DataFrame) -> ModelReading:
         """The same with the columns that several features change; opaque where one depends on too many."""
         encoding, structure = self.encoding, self.structure
         assert not isinstance(structure, Opaque)
-        if encoding.feature_of is not None or encoding.sources is None:
+        if encoding.sources is None or (encoding.feature_of is not None and not structure.reading.several):
             return self
         groups = column_groups(structure, encoding.sources)
-        if groups and isinstance(structure, Additive | Network):
+        if groups and is_smooth(structure):
             _, goal_of, took = _mixed(schema, cases, goals)
             took = np.concatenate([took, np.ones_like(took)])  # the goals themselves, where all steps are added
             known = tried(groups, self._rows_of(schema, cases, goals, goal_of), took, exact=False)
@@ -108,7 +111,7 @@ class ModelReading:
 
     def wide_enough(self, *prepared: Floats) -> ModelReading:
         """The same, with a tolerance that covers the rounding of these rows and their mixtures."""
-        if not isinstance(self.structure, Additive) or not self.structure.reading.growth:
+        if not isinstance(self.structure, Additive | Rivals) or not self.structure.reading.growth:
             return self
         structure = self.structure.wide_enough(*prepared)
         return self if structure is self.structure else replace(self, structure=structure)
@@ -188,7 +191,7 @@ class ModelReading:
         sources = self.encoding.sources
         if not self.encoding.probed or sources is None or isinstance(self.structure, Opaque):
             return
-        of_column = [sources[place] for place in self.structure.reading.source]
+        of_column = [frozenset().union(*(sources[c] for c in places)) for places in self.structure.reading.inputs]
         for features in set(of_column):
             columns = [c for c, own in enumerate(of_column) if own == features]
             same = ~differs[:, sorted(features)].any(axis=1)
@@ -213,16 +216,26 @@ class ModelReading:
         if isinstance(self.structure, Opaque):
             assert self.encoding.feature_of is not None
             return self.encoding.feature_of
-        if self.encoding.feature_of is not None:
-            return self.encoding.feature_of[self.structure.reading.source]
-        one = [next(iter(features)) if len(features) == 1 else -1 for features in sources]
-        return np.array(one, dtype=np.int32)[self.structure.reading.source]
+        reading = self.structure.reading
+        if self.encoding.feature_of is not None and not reading.several:
+            return self.encoding.feature_of[reading.source]
+        each = [set().union(*(sources[c] for c in places)) for places in reading.inputs]
+        return np.array([features.pop() if len(features) == 1 else -1 for features in each], dtype=np.int32)
 
     def prepare(self, model_input: Any) -> Floats:
         """The rows the search works on; without columns where nothing was read."""
         if isinstance(self.structure, Opaque):
             return np.asarray(model_input, dtype=float) if self.blocks else np.empty((model_input.shape[0], 0))
         return self.structure.reading.prepare(model_input)
+
+    def prepared_alone(self, rows: pd.DataFrame) -> Floats | None:
+        """Prepared rows without a call of the transformers; None where only they can tell."""
+        if isinstance(self.structure, Opaque) or (self.own is None and self.encoding.steps is not None):
+            return None
+        try:
+            return self.prepare(self.encoding.transform(rows) if self.own is None else self.own(rows))
+        except UnknownCellError:
+            return None
 
     def known(self) -> bool:
         """Whether the search works on rows of the model's input rather than on raw ones."""

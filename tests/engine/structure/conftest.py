@@ -119,7 +119,7 @@ def wrong(
 
 
 def wrong_source(structure: Any, rows: Any) -> list[str]:
-    """A prepared column may move only with the input column it is said to come from."""
+    """A prepared column may move only with the input columns it is said to come from."""
     few = rows.iloc[:40] if isinstance(rows, pd.DataFrame) else rows[:40]
     before = structure.reading.prepare(few)
     for column in range(few.shape[1]):
@@ -132,7 +132,7 @@ def wrong_source(structure: Any, rows: Any) -> list[str]:
             moved = moved if isinstance(few, np.ndarray) else type(rows)(moved)
         after = structure.reading.prepare(moved)
         changed = ~((before == after) | (np.isnan(before) & np.isnan(after))).all(axis=0)
-        if set(structure.reading.source[changed].tolist()) - {column}:
+        if any(column not in structure.reading.inputs[place] for place in np.flatnonzero(changed)):
             return [f"prepared columns {np.flatnonzero(changed)} move with input column {column}"]
     return []
 

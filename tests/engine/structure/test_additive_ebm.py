@@ -1,4 +1,4 @@
-"""Explainable boosting machines with main effects alone are additive in their terms."""
+"""Explainable boosting machines are additive in their terms."""
 
 import numpy as np
 import pandas as pd
@@ -59,5 +59,10 @@ def test_two_of_three_classes_are_compared(tools, train3, rows):
     tools.check_it(model, rows, {"positive": 2, "against": 0})
 
 
-def test_interactions_are_not_read(train):
-    assert "interaction" in read(fitted(*train, interactions=1)).reason
+def test_interactions_are_terms_of_two_columns(train, rows):
+    model = fitted(*train, interactions=2)
+    assert sum(len(features) == 2 for features in model.term_features_) == 2
+    structure = read(model)
+    assert structure.reading.inputs == tuple(model.term_features_)
+    raw = structure.raw(structure.reading.prepare(rows))
+    assert np.allclose(raw, model.decision_function(rows), rtol=0, atol=structure.reading.tolerance)

@@ -1,6 +1,7 @@
 """CatBoost's symmetric trees compare float32 values with a border."""
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from fewest.engine.structure import as_floats, read
@@ -56,8 +57,31 @@ def test_wrong_readings_are_caught(tools, train, rows):
         assert tools.wrong(model, broken, edged, 0.45, raw=margin)
 
 
+def with_levels(X):
+    """Two columns of levels, one with few and one with many, between columns of numbers."""
+    names = np.array(["north", "east", "south"], dtype=object)
+    return pd.DataFrame({
+        "x0": X[:, 0], "place": names[X[:, 2].astype(int) % 3], "x1": X[:, 1],
+        "code": (X[:, 4] / 1000).astype(int).astype(str), "flag": np.where(X[:, 5] > 0, "yes", "no"),
+    })  # fmt: skip
+
+
+@pytest.mark.parametrize("settings", [
+    {"max_ctr_complexity": 1}, {"one_hot_max_size": 50}, {"one_hot_max_size": 3, "max_ctr_complexity": 1},
+    {"max_ctr_complexity": 3, "depth": 5},
+])  # fmt: skip
+def test_levels_go_the_way_the_library_says(settings, tools, train, rows):
+    model = boosted(cat_features=["place", "code", "flag"], **settings).fit(with_levels(train[0]), train[1])
+    cases = with_levels(rows)
+    cases.loc[:50, "code"] = "never seen"
+    for asked in tools.questions(("proba", "label")):
+        structure, _ = tools.check_it(model, cases, asked, raw=margin, edges=False)
+    alone = all(len(places) == 1 for places in structure.reading.inputs)
+    assert alone == (settings.get("max_ctr_complexity", 4) == 1 or settings.get("one_hot_max_size") == 50)
+    if not alone:
+        broken = tools.replace(structure.reading, several=())  # of the first column alone
+        assert tools.wrong(model, tools.replace(structure, reading=broken), cases, 0.5, kind="label")
+
+
 def test_what_is_not_read_says_so(train):
-    X = train[0].astype(object)
-    X[:, 2] = train[0][:, 2].astype(int)
-    assert "categorical" in read(boosted().fit(X, train[1], cat_features=[2])).reason
     assert "symmetric" in read(boosted(grow_policy="Lossguide").fit(*train)).reason

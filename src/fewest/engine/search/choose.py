@@ -7,8 +7,9 @@ from typing import Literal
 
 import numpy as np
 
+from fewest.engine.search._equal_cubes import once
 from fewest.engine.search.problem import Found, Problem, Score
-from fewest.engine.structure.base import Additive, Composite, Ensemble, Module, Network, Opaque, Structure
+from fewest.engine.structure.base import Additive, Composite, Ensemble, Module, Network, Opaque, Rivals, Structure
 from fewest.tables.arrays import Bools, Floats, Ints
 
 
@@ -20,6 +21,8 @@ def strategy_name(
     ``floor``: ``bounded`` where vertices have to be credible and the density can be bounded, ``asked`` where it can
     only be asked for vertex by vertex. ``joint``: whether columns depend on several features together.
     """
+    if isinstance(structure, Rivals):
+        return f"{strategy_name(structure.members[0], floor, joint)}, class by class"
     if floor != "none":
         searched = strategy_name(structure, joint=joint)
         if isinstance(structure, Composite) or (floor == "asked" and isinstance(structure, Additive | Ensemble)):
@@ -41,6 +44,13 @@ def solve(
     ``own_score`` gives signed scores through the user's own model, for structures that cannot be searched;
     ``own_tolerance`` is the band in which those scores do not decide.
     """
+    if isinstance(structure, Rivals) and problem.sign > 0:
+        from fewest.engine.search import rivals
+
+        def of_member(member: Structure, part: Problem) -> Found:
+            return solve(member, part, own_score, own_tolerance, n_jobs)
+
+        return rivals.solve(structure, problem, mixing_scorer(structure, problem), of_member)
     if problem.floor is None:
         return _solve(structure, problem, own_score, own_tolerance, n_jobs)
     from fewest.engine.search import credible, levelwise
@@ -63,6 +73,22 @@ def solve(
 def _solve(
     structure: Structure | Opaque, problem: Problem, own_score: Score, own_tolerance: float, n_jobs: int
 ) -> Found:
+    """The search of each structure, of equal cubes once; an additive one takes less time than comparing them."""
+    if isinstance(structure, Additive):
+        return _solve_all(structure, problem, own_score, own_tolerance, n_jobs)
+
+    def search(part: Problem, cubes: Ints) -> Found:
+        def score(local: Ints, moved: Bools) -> Floats:
+            return own_score(cubes[local], moved)
+
+        return _solve_all(structure, part, score, own_tolerance, n_jobs)
+
+    return once(problem, search)
+
+
+def _solve_all(
+    structure: Structure | Opaque, problem: Problem, own_score: Score, own_tolerance: float, n_jobs: int
+) -> Found:
     """The search of each structure; those that look at vertices keep the floor by themselves."""
     from fewest.engine.search import first_answers, levelwise
 
@@ -70,7 +96,7 @@ def _solve(
     if isinstance(structure, Additive | Ensemble | Network) and not unbounded:
         compiled = partial(_compiled, structure, n_jobs)
         return first_answers.solve(structure, problem, mixing_scorer(structure, problem), compiled)
-    if isinstance(structure, Composite | Network):
+    if isinstance(structure, Composite | Network | Rivals):
         from fewest.engine.search import composite
 
         score = mixing_scorer(structure, problem)

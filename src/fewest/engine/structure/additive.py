@@ -1,7 +1,8 @@
-"""Linear models and explainable boosting machines without interactions: one term per column or feature."""
+"""Linear models and explainable boosting machines: one term per column, feature or pair of features."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -48,8 +49,9 @@ def read_linear(model: Any, question: Question) -> FoundQuestion | Opaque:
         link = margin_link(question, clipped() if huber else logistic(eps=eps))
     intercept = np.broadcast_to(np.asarray(model.intercept_, dtype=np.float64).ravel(), (len(coef),))
     coef = coef.astype(np.float64)
-    if question.against is not None and question.kind == "proba" and not _is_softmax(model):
-        return Opaque(f"{name}: one-vs-rest probabilities are not additive; ask for kind='decision'")
+    if question.against is not None and question.kind == "proba" and huber:
+        # Others are in the order of their decision functions, whatever they are divided by.
+        return Opaque(f"{name}: probabilities of the modified Huber loss are often equal; ask for kind='decision'")
     row = np.asarray(sum(sign * coef[output] for output, sign in question.parts.items()))
     constant = float(sum(sign * intercept[output] for output, sign in question.parts.items()))
     # How far two ways of summing may lie apart grows with the input, which is not known here. The factor leaves room
@@ -66,37 +68,31 @@ def _has_log_link(model: Any) -> bool:
     return type(model).__name__ in ("PoissonRegressor", "GammaRegressor")
 
 
-def _is_softmax(model: Any) -> bool:
-    name = type(model).__name__
-    if name.startswith("LogisticRegression"):
-        return getattr(model, "solver", "") != "liblinear" and getattr(model, "multi_class", "auto") != "ovr"
-    return name == "LinearDiscriminantAnalysis"
-
-
 def read_ebm(model: Any, question: Question) -> FoundQuestion | Opaque:
     """Read an explainable boosting machine: the prepared columns are the terms' contributions."""
     name, through = type(model).__name__, getattr(model, "link_", "logit")
-    if any(len(features) != 1 for features in model.term_features_):
-        return Opaque(f"{name} has interaction terms; fit it with interactions=0")
     if through not in (("identity", "log") if question.kind == "value" else ("logit", "mlogit")):
         return Opaque(f"{name} with the link {through!r} is not read")
     intercept = np.atleast_1d(np.asarray(model.intercept_, dtype=np.float64))
     constant = float(sum(sign * intercept[output] for output, sign in question.parts.items()))
     size = float(sum(np.abs(scores).max() for scores in model.term_scores_)) + float(np.abs(intercept).max())
-    source = np.array([features[0] for features in model.term_features_], dtype=np.int32)
+    terms = tuple(tuple(int(place) for place in features) for features in model.term_features_)
+    source = np.array([features[0] for features in terms], dtype=np.int32)
 
     def contributions(model_input: Any) -> Floats:
         if hasattr(model_input, "toarray"):
             model_input = model_input.toarray()
-        terms = np.asarray(model.eval_terms(model_input), dtype=np.float64)
-        if terms.ndim == 3:
+        parts = np.asarray(model.eval_terms(model_input), dtype=np.float64)
+        if parts.ndim == 3:
             first, second = question.pair
-            terms = terms[:, :, first] - terms[:, :, second]
-        return np.ascontiguousarray(terms)
+            parts = parts[:, :, first] - parts[:, :, second]
+        return np.ascontiguousarray(parts)
 
     link = margin_link(question, logistic())
     if question.kind == "value":
         link = number_link(question, exponential() if through == "log" else plain())
     reading = link.reading(question, 1e-12 * (1.0 + 2 * size), contributions, source)
+    if any(len(features) > 1 for features in terms):
+        reading = replace(reading, several=terms)
     coef = np.full(len(source), question.sign if question.against is None else 1.0)
     return FoundQuestion(Additive(reading, coef, constant), link)

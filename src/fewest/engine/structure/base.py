@@ -40,6 +40,13 @@ class Reading:
     # For additive structures: the tolerance is at least this times the summed size of a row's terms, because terms
     # that cancel are rounded on the scale they have
     growth: float = 0.0
+    # (d,): All columns of the model input that each prepared column depends on; empty where each has its source alone
+    several: tuple[tuple[int, ...], ...] = ()
+
+    @property
+    def inputs(self) -> tuple[tuple[int, ...], ...]:
+        """Positions of the model-input columns that each prepared column depends on."""
+        return self.several or tuple((int(place),) for place in self.source)
 
 
 @dataclass(frozen=True)
@@ -155,6 +162,42 @@ class Composite:
 
 
 @dataclass(frozen=True)
+class Rivals:
+    """A class against each of the others: raw(z) = the least of member.raw(z_i) - its cut, positive from 0 on.
+
+    Members are of one kind, each the comparison with one class; ``spans`` holds their columns, which may be the same.
+    """
+
+    reading: Reading
+    members: tuple[Structure, ...]
+    spans: tuple[slice, ...]
+
+    def raw(self, Z: Floats) -> Floats:
+        """Raw score of prepared rows Z (n, d) -> (n,)."""
+        pairs = zip(self.members, self.spans, strict=True)
+        ahead = [member.raw(np.ascontiguousarray(Z[:, span])) - member.reading.cut for member, span in pairs]
+        return np.asarray(np.min(ahead, axis=0))
+
+    def wide_enough(self, *rows: Floats) -> Rivals:
+        """The same, with tolerances that cover the rounding of these rows and their mixtures."""
+        members = tuple(
+            member.wide_enough(*(part[:, span] for part in rows)) if isinstance(member, Additive) else member
+            for member, span in zip(self.members, self.spans, strict=True)
+        )
+        if all(new is old for new, old in zip(members, self.members, strict=True)):
+            return self
+        widest = max(member.reading.tolerance for member in members)
+        return replace(self, members=members, reading=replace(self.reading, tolerance=widest))
+
+
+def is_smooth(structure: Structure) -> bool:
+    """Whether a structure takes the values of its columns themselves, not what splits say of them."""
+    if isinstance(structure, Rivals):
+        return is_smooth(structure.members[0])
+    return isinstance(structure, Additive | Network)
+
+
+@dataclass(frozen=True)
 class Opaque:
     """A model whose inside is not read; its own scores are all there is. ``reason`` says why."""
 
@@ -170,4 +213,4 @@ class Module(Opaque):
     cut: float  # Chance from which a row is positive
 
 
-Structure = Additive | Ensemble | Network | Composite
+Structure = Additive | Ensemble | Network | Composite | Rivals

@@ -34,7 +34,7 @@ def read_calibrated(model: Any, question: Question, find: Find) -> FoundQuestion
         return Opaque("CalibratedClassifierCV: calibrated probabilities of three or more classes are not additive")
     folds = model.calibrated_classifiers_
     found = [_read_fold(fold, question, find, len(folds) == 1) for fold in folds]
-    return found[0] if len(folds) == 1 else _composite(found, [1.0 / len(folds)] * len(folds), question)
+    return found[0] if len(folds) == 1 else composite_of(found, [1.0 / len(folds)] * len(folds), question)
 
 
 def read_voting(model: Any, question: Question, find: Find) -> FoundQuestion | Opaque:
@@ -54,7 +54,7 @@ def read_voting(model: Any, question: Question, find: Find) -> FoundQuestion | O
         return merged
     if question.against is not None:
         return Opaque("VotingClassifier: only trees and forests are merged for three or more classes")
-    return _composite(found, shares, question)
+    return composite_of(found, shares, question)
 
 
 def read_stacking(model: Any, question: Question, find: Find) -> FoundQuestion | Opaque:
@@ -113,7 +113,8 @@ def read_pipeline(model: Any, question: Question, find: Find) -> FoundQuestion |
     def prepare(model_input: Any) -> Floats:
         return inner.prepare(steps.transform(model_input))
 
-    reading = replace(inner, prepare=prepare, source=columns[inner.source])
+    several = tuple(tuple(int(columns[place]) for place in places) for places in inner.several)
+    reading = replace(inner, prepare=prepare, source=columns[inner.source], several=several)
     return FoundQuestion(replace(found.structure, reading=reading), found.link)
 
 
@@ -161,10 +162,15 @@ def _opaque_member(found: list[FoundQuestion | Opaque]) -> Opaque | None:
     for member in found:
         if isinstance(member, Opaque):
             return Opaque(f"a member is not read: {member.reason}")
+        if member.structure.reading.several:
+            return Opaque("a member has terms of several columns")
     return None
 
 
-def _composite(found: list[FoundQuestion | Opaque], weights: list[float], question: Question) -> FoundQuestion | Opaque:
+def composite_of(
+    found: list[FoundQuestion | Opaque], weights: list[float], question: Question
+) -> FoundQuestion | Opaque:
+    """The weighted sum of members' scores; opaque where a member is."""
     refused = _opaque_member(found)
     if refused is not None:
         return refused

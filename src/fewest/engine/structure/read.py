@@ -18,6 +18,7 @@ from fewest.engine.structure.hist_gradient import read_hist_gradient
 from fewest.engine.structure.networks import read_mlp, read_torch
 from fewest.engine.structure.own_trees import NEUTRAL, read_leaf_sum, read_neutral
 from fewest.engine.structure.question import FoundQuestion, Question
+from fewest.engine.structure.rivals import read_one_vs_rest, read_rivals
 from fewest.engine.structure.sklearn_trees import (
     FORESTS,
     TREES,
@@ -57,6 +58,7 @@ _READERS: dict[tuple[str, str], Reader] = {
     ("sklearn", "CalibratedClassifierCV"): lambda model, question: read_calibrated(model, question, find),
     **{("sklearn", f"Voting{kind}"): lambda model, question: read_voting(model, question, find) for kind in KINDS},
     **{("sklearn", f"Stacking{kind}"): lambda model, question: read_stacking(model, question, find) for kind in KINDS},
+    ("sklearn", "OneVsRestClassifier"): lambda model, question: read_one_vs_rest(model, question, find),
     **{("xgboost", name): read_xgboost for name in (*XGBOOST, "Booster")},
     **{("lightgbm", name): read_lightgbm for name in ("LGBMClassifier", "LGBMRegressor", "Booster")},
     **{("catboost", name): read_catboost for name in ("CatBoostClassifier", "CatBoostRegressor")},
@@ -83,14 +85,20 @@ def read(
     """Read what is inside a fitted classifier: a final estimator, not a Pipeline; `Opaque` says why it cannot be.
 
     ``positive`` and ``against`` are positions in ``classes_``, the latter for three or more classes: the score is then
-    the difference of the two, and one of probabilities that come from raw scores of all classes is read for a threshold
-    of 0 alone. ``kind`` is the score that a decision compares with its threshold: the probability of the class, the
-    decision function (turned round for ``positive=0``), or whether the predicted label is that class.
+    the difference of the two, or without it the least of the differences to all others; one of probabilities that come
+    from raw scores of all classes is read for a threshold of 0 alone. ``kind`` is the score that a decision compares
+    with its threshold: the probability of the class, the decision function (turned round for ``positive=0``), or
+    whether the predicted label is that class.
     """
     if kind not in METHODS:
         raise UsageError(f"kind {kind!r} is not known", do=f"use one of {', '.join(METHODS)}")
-    cut = threshold if threshold is not None else 0.5 if against is None else 0.0
-    found = find(model, Question(int(positive), against, kind, float(cut)))
+    labels = getattr(model, "classes_", None)
+    count = 2 if labels is None or isinstance(labels, list) else len(labels)
+    cut = threshold if threshold is not None else 0.5 if against is None and count < 3 else 0.0
+    question = Question(int(positive), against, kind, float(cut))
+    if count > 2 and against is None and kind in ("proba", "decision"):
+        return read_rivals(model, question, count, find)
+    found = find(model, question)
     return found if isinstance(found, Opaque) else found.structure
 
 
@@ -156,7 +164,7 @@ def _settled(model: Any, question: Question) -> Question | Opaque:
         # Comparing two classes is asking for the more likely one.
         return replace(question, against=None, threshold=0.0 if question.kind == "decision" else 0.5)
     if count > 2 and question.against is None:
-        return Opaque(f"{name} has {count} classes; say which class the score is compared with (against)")
+        return Opaque(f"{name} has {count} classes, which are read for probabilities and decision functions")
     if count > 2 and question.kind == "label":
         return Opaque(f"{name}: labels of {count} classes are not one cut; ask for kind='proba'")
     if np.isnan(question.threshold):

@@ -298,7 +298,7 @@ def check_readable(booster: Any, structure: Any) -> Ensemble:
     if isinstance(structure, Opaque):
         raise ModelError(f"the trees of {name} cannot be read: {structure.reason}", do=f"use {BOOSTERS}")
     found = find(booster, Question())
-    if not isinstance(structure, Ensemble) or isinstance(found, Opaque):
+    if not isinstance(structure, Ensemble) or isinstance(found, Opaque) or structure.reading.several:
         raise ModelError(f"{name} is not a sum of trees", do=f"use {BOOSTERS}")
     if found.link.plain:
         raise ModelError(

@@ -106,6 +106,8 @@ def _structure(decision: Decision, schema: Schema) -> tuple[Encoding, Ensemble]:
     if isinstance(structure, Opaque) or not isinstance(structure, Ensemble):
         why = structure.reason if isinstance(structure, Opaque) else f"{type(encoding.final).__name__} is not a tree"
         raise ModelError(f"leaves need a single decision tree: {why}", do=do)
+    if structure.reading.several:
+        raise ModelError(f"leaves need tests of one feature each, and {name} has some of several", do=do)
     if len(structure.root) != 1:
         raise ModelError(
             f"leaves need a single decision tree, but {type(encoding.final).__name__} has {len(structure.root)}", do=do
