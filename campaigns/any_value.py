@@ -1,6 +1,6 @@
 """Random models over whole domains, against every combination of allowed values through the user's model.
 
-    python campaigns/any_value.py [--count N] [--seed N] [--kind NAME ...] [--seconds N]
+    python campaigns/any_value.py [--count N] [--seed N] [--kind NAME ...] [--features N] [--seconds N]
 
 Four cases of each model, half of the models with constraints, half with weights. One line per hundred models, then the
 count. Ends with 6 where an answer is wrong, with 7 where the time was over first.
@@ -21,7 +21,7 @@ sys.path.append(str(Path(__file__).parents[1] / "tests" / "support"))
 
 import any_value_models
 
-KINDS = ("trees", "histogram", "boosters", "linear")
+KINDS = ("trees", "histogram", "boosters", "strict", "linear")
 WRONG, OVER = 6, 7
 
 
@@ -30,7 +30,8 @@ def main(argv: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--count", type=int, default=5000, help="models")
     parser.add_argument("--seed", type=int, default=1000, help="number of the first model")
-    parser.add_argument("--kind", nargs="+", choices=KINDS, default=list(KINDS[:3]))
+    parser.add_argument("--kind", nargs="+", choices=KINDS, default=list(KINDS))
+    parser.add_argument("--features", type=int, default=8, help="features of a model at most")
     parser.add_argument("--seconds", type=float, default=float("inf"), help="stop after this many")
     asked = parser.parse_args(argv)
     began, wrong, done = time.monotonic(), 0, 0
@@ -39,7 +40,7 @@ def main(argv: list[str] | None = None) -> int:
         if time.monotonic() - began > asked.seconds:
             break
         kind, seed = asked.kind[number % len(asked.kind)], asked.seed + number
-        found = any_value_models.compare(getattr(any_value_models, kind), seed)
+        found = any_value_models.compare(getattr(any_value_models, kind), seed, widest=asked.features)
         done += 1
         wrong += bool(found)
         for line in found:

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from any_value_models import boosters, compare, histogram, linear, trees
+from any_value_models import boosters, compare, histogram, linear, strict, trees
 
 from fewest.engine.search.any_values import TreeDomains, ValueSums
 
@@ -24,6 +24,23 @@ def test_xgboost_and_lightgbm_have_the_answers_of_brute_force(block: int) -> Non
     pytest.importorskip("lightgbm")
     wrong = {seed: found for seed in range(6 * block, 6 * block + 6) if (found := compare(boosters, seed))}
     assert wrong == {}
+
+
+def test_three_features_and_more_have_the_answers_of_brute_force() -> None:
+    wrong = {seed: found for seed in range(100, 104) if (found := compare(strict, seed))}
+    assert wrong == {}
+
+
+def test_a_bound_that_promises_too_much_is_caught(monkeypatch: Any) -> None:
+    """Negative control: a twin that leaves sets out whose score could get just below the threshold."""
+    solve = TreeDomains.solve
+
+    def twin(self: Any, *asked: Any) -> Any:
+        self._near = self._near._replace(rounding=-0.5)
+        return solve(self, *asked)
+
+    monkeypatch.setattr(TreeDomains, "solve", twin)
+    assert any(compare(strict, seed, plain=True) for seed in range(100, 106))
 
 
 @pytest.mark.parametrize(("make", "search"), [(trees, TreeDomains), (linear, ValueSums)])

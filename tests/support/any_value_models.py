@@ -17,16 +17,18 @@ from fewest.tables.closeness import feature_distances
 Setting = tuple[fw.Decision, pd.DataFrame, np.ndarray]
 
 
-def setting(random: np.random.Generator, estimator: Any, scale: bool) -> Setting:
+def setting(random: np.random.Generator, estimator: Any, scale: bool, widest: int) -> Setting:
+    """The estimator on up to ``widest`` features; above five, each has few values, so that all can be tried."""
     from random_models import encoder, labels, table
     from sklearn.pipeline import make_pipeline
 
-    X = table(random, 80, int(random.integers(2, 6)), per_one=2, counts=6)
+    p = int(random.integers(2, widest + 1))
+    X = table(random, 80, p, *((2, 6) if p <= 5 else (1, 3)))
     y = labels(random, X)
     return fw.Decision(make_pipeline(encoder(X, scale), estimator).fit(X, y), positive=int(random.integers(2))), X, y
 
 
-def trees(random: np.random.Generator) -> Setting:
+def trees(random: np.random.Generator, widest: int = 5) -> Setting:
     from sklearn.ensemble import AdaBoostClassifier, GradientBoostingClassifier, RandomForestClassifier
     from sklearn.tree import DecisionTreeClassifier
 
@@ -39,22 +41,35 @@ def trees(random: np.random.Generator) -> Setting:
         AdaBoostClassifier(n_estimators=5, random_state=seed),
         DecisionTreeClassifier(max_depth=4, random_state=seed),
     ]
-    return setting(random, kinds[random.integers(len(kinds))], bool(random.integers(2)))
+    return setting(random, kinds[random.integers(len(kinds))], bool(random.integers(2)), widest)
 
 
-def linear(random: np.random.Generator) -> Setting:
+def strict(random: np.random.Generator, widest: int = 6) -> Setting:
+    """Boosted trees that accept few: often three features or more have to change, the case's own values amid."""
+    from random_models import encoder, table
+    from sklearn.ensemble import GradientBoostingClassifier
+    from sklearn.pipeline import make_pipeline
+
+    X = table(random, 200, int(random.integers(5, widest + 1)), 1, 4)
+    codes = np.column_stack([pd.factorize(X[c], sort=True)[0] for c in X]).astype(float)
+    y = ((codes - codes.mean(axis=0)) @ random.choice([-1.0, 1.0], X.shape[1]) > 0).astype(int)
+    model = make_pipeline(encoder(X, False), GradientBoostingClassifier(n_estimators=40, random_state=0)).fit(X, y)
+    return fw.Decision(model, positive=1, threshold=0.03), X, y
+
+
+def linear(random: np.random.Generator, widest: int = 5) -> Setting:
     from sklearn.linear_model import LogisticRegression
 
-    return setting(random, LogisticRegression(C=10.0 ** random.integers(-2, 2)), True)
+    return setting(random, LogisticRegression(C=10.0 ** random.integers(-2, 2)), True, widest)
 
 
-def histogram(random: np.random.Generator) -> Setting:
+def histogram(random: np.random.Generator, widest: int = 5) -> Setting:
     from sklearn.ensemble import HistGradientBoostingClassifier
 
-    return setting(random, HistGradientBoostingClassifier(max_iter=6, min_samples_leaf=5), False)
+    return setting(random, HistGradientBoostingClassifier(max_iter=6, min_samples_leaf=5), False, widest)
 
 
-def boosters(random: np.random.Generator) -> Setting:
+def boosters(random: np.random.Generator, widest: int = 5) -> Setting:
     """XGBoost and LightGBM."""
     from lightgbm import LGBMClassifier
     from xgboost import XGBClassifier
@@ -65,7 +80,7 @@ def boosters(random: np.random.Generator) -> Setting:
         XGBClassifier(n_estimators=rounds, max_depth=5, subsample=0.7, n_jobs=1, random_state=seed),
         LGBMClassifier(n_estimators=rounds, num_leaves=7, min_child_samples=5, n_jobs=1, verbose=-1, random_state=seed),
     ]
-    return setting(random, kinds[random.integers(len(kinds))], bool(random.integers(2)))
+    return setting(random, kinds[random.integers(len(kinds))], bool(random.integers(2)), widest)
 
 
 def some_constraints(random: np.random.Generator, X: pd.DataFrame) -> Constraints:
@@ -87,10 +102,10 @@ def some_constraints(random: np.random.Generator, X: pd.DataFrame) -> Constraint
     return Constraints(*items)
 
 
-def compare(make: Callable[[np.random.Generator], Setting], seed: int, plain: bool = False) -> list[str]:
+def compare(make: Callable[..., Setting], seed: int, plain: bool = False, **options: int) -> list[str]:
     """What differs from brute force in four cases of a random model."""
     random = np.random.default_rng(seed)
-    decision, X, y = make(random)
+    decision, X, y = make(random, **options)
     references = fw.references.anyone(decision, X, y, within=(0.1, 0.9))
     constraints = Constraints() if plain or random.integers(2) else some_constraints(random, X)
     weights = {} if plain or random.integers(2) else {name: float(random.choice([0.5, 1, 2, 3.7])) for name in X}

@@ -30,6 +30,7 @@ datasets = group("datasets", "The paper's datasets: found here, or where to get 
 
 Kind = StrEnum("Kind", {"single": "single", "clusters": "clusters", "near_threshold": "near-threshold"})
 Compared = StrEnum("Compared", ["single", "clusters"])
+Encoder = StrEnum("Encoder", ["curves", "linear", "plain", "fill"])
 File = Annotated[Path, typer.Argument(help="A references file, .json.", show_default=False)]
 Table = Annotated[Path, typer.Argument(help="Training table: .csv, .csv.gz or .parquet.", show_default=False)]
 Target = Annotated[str, typer.Option(help="Column with the labels.")]
@@ -151,6 +152,9 @@ class AllOptRequest:
         Model.logistic
     )
     references: Annotated[Compared, typer.Option(help="Typical cases decisions are compared with.")] = Compared.single
+    encoder: Annotated[
+        Encoder | None, typer.Option(help="How columns are encoded; fill: numbers scaled, missing values filled in.")
+    ] = None
     c1: Annotated[float | None, typer.Option(help="Weight of the SEV loss. Default: 1.")] = None
     c2: Annotated[float, typer.Option(help="Weight of the loss of references that are decided positive.")] = 1.0
     search: Annotated[bool, typer.Option("--search", help="Choose C1 on training rows held out.")] = False

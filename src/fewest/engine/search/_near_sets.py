@@ -8,7 +8,13 @@ from fewest.engine.numba_cache import entry, inner
 from fewest.engine.search._box_work import FOUND, MANY
 from fewest.engine.search._cell_distances import stand
 from fewest.engine.search._pair_grids import bound_pairs, try_pair
-from fewest.engine.search._profiles import draw_profiles, find_leaves, rank_features, try_alone
+from fewest.engine.search._profiles import (
+    draw_profiles,
+    draw_steps,
+    find_leaves,
+    rank_features,
+    try_alone,
+)
 from fewest.engine.search._ties import SAME
 from fewest.engine.search._work import NODE_CAP, NODES
 
@@ -19,15 +25,16 @@ def _pairs(trees, asked, here, near, pair, out, tally, i, count, base):  # type:
     wall = asked.cut + asked.tolerance + trees.rounding
     find_leaves(trees.walk, trees.feature, here.side, here.state, near, 2)
     bound_pairs(trees, here.far, near, pair, count)
+    draw_steps(trees.start, here, near, base)
     for b in range(1, count):
         for a in range(b):
             f, g = near.order[a], near.order[b]
-            if base + pair.alone[f] + pair.alone[g] + pair.bound[a, b] >= wall:
+            if near.best[f] + near.best[g] - base + pair.bound[a, b] >= wall:
                 continue
             if tally[NODES] >= tally[NODE_CAP]:
                 return False
             tally[NODES] += 1
-            try_pair(trees, asked, here, near, pair, out, i, f, g, base)
+            try_pair(trees, asked, here, near, pair, out, i, f, g, base, pair.bound[a, b])
     return True
 
 

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from fewest.engine.numba_cache import inner
-from fewest.engine.search._profiles import NearTrees, enter, enter_near, permitted, slot_of
+from fewest.engine.search._profiles import NearTrees, enter, enter_near, nearest_two, permitted, slot_of
 from fewest.engine.search._ties import NOISE, SAME
 from fewest.tables.arrays import Floats, Ints
 
@@ -22,12 +22,13 @@ class PairRoom(NamedTuple):
     """Room for the pairs of one case, and for the grid of one pair."""
 
     place: Ints  # (p,): Place of each feature in the order
-    alone: Floats  # (p,): What the feature takes off at most, each tree by itself
-    in_tree: Floats  # (p,): The same in one tree
-    touched: Ints  # (p,)
-    bound: Floats  # (q, q): What two take off beyond the sum of both, at most
-    pair_tree: Floats  # (q, q): The least leaf of one tree for which both have to change
-    pairs: Ints  # (leaves,)
+    bound: Floats  # (q, q): What two take off beyond what each does alone, at most
+    in_tree: Floats  # (q, q): The same in one tree
+    touched: Ints  # (q * q,): Pairs to which one tree adds
+    most: Floats  # (p,): What one tree adds at most with the feature alone; zero or more
+    ones: Ints  # (leaves,): Leaves of one tree for which one feature has to change; their places in the list
+    one_slot: Ints  # (leaves,): What they ask of it
+    one_worth: Floats  # (leaves,): What they add to the score of the case
     own_head: Ints  # (p,): First of the case's own leaves that asks about a feature; its slot
     own_next: Ints  # (slots,)
     own_leaf: Ints  # (slots,): The leaf it belongs to
@@ -54,7 +55,8 @@ def make_pair_room(trees: NearTrees, q: int) -> PairRoom:
         return np.zeros(shape, dtype=np.int64)
 
     return PairRoom(
-        ints(p), np.zeros(p), np.full(p, np.inf), ints(p), np.zeros((q, q)), np.full((q, q), np.inf), ints(leaves),
+        ints(p), np.zeros((q, q)), np.zeros((q, q)), ints(q * q), np.zeros(p), ints(leaves), ints(leaves),
+        np.zeros(leaves),
         ints(p), ints(slots), ints(slots), ints(p), ints(q, q), ints(leaves), ints(leaves, 2), ints(leaves),
         np.zeros(leaves), ints(2, widest), ints(2, widest), np.zeros((2, widest + 1)),
         np.zeros((widest + 1, widest + 1)),
@@ -62,7 +64,7 @@ def make_pair_room(trees: NearTrees, q: int) -> PairRoom:
 
 
 @inner()
-def _reachable(trees, far, leaf, f):  # type: ignore[no-untyped-def]
+def reachable(trees, far, leaf, f):  # type: ignore[no-untyped-def]
     """Whether a cell of the leaf is allowed."""
     slot = slot_of(trees.leaves, leaf, f)
     for run in range(trees.runs.start[slot], trees.runs.start[slot + 1]):
@@ -73,60 +75,116 @@ def _reachable(trees, far, leaf, f):  # type: ignore[no-untyped-def]
 
 
 @inner()
+def _overlap(leaves, runs, a, b):  # type: ignore[no-untyped-def]
+    """Whether two slots have a cell in common."""
+    if leaves.row[a] < 0:
+        return max(leaves.low[a], leaves.low[b]) <= min(leaves.high[a], leaves.high[b])
+    for one in range(runs.start[a], runs.start[a + 1]):
+        for two in range(runs.start[b], runs.start[b + 1]):
+            if max(runs.low[one], runs.low[two]) <= min(runs.high[one], runs.high[two]):
+                return True
+    return False
+
+
+@inner()
+def rise(trees, near, pair, ones, own, leaf, f):  # type: ignore[no-untyped-def]
+    """The most that a tree adds with feature f alone in a cell of the leaf; -inf where it has none."""
+    slot, mine = slot_of(trees.leaves, leaf, f), slot_of(trees.leaves, own, f)
+    best = 0.0 if slot < 0 or mine < 0 or _overlap(trees.leaves, trees.runs, slot, mine) else -np.inf
+    for m in range(ones):
+        if near.first[pair.ones[m]] != f or pair.one_worth[m] <= best:
+            continue
+        if slot < 0 or _overlap(trees.leaves, trees.runs, slot, pair.one_slot[m]):
+            best = pair.one_worth[m]
+    return best
+
+
+@inner()
+def _lower(pair, touched, f, g, worth):  # type: ignore[no-untyped-def]
+    """Note that one tree takes off this much beyond what two features do alone; how many pairs it touches."""
+    a, b = min(pair.place[f], pair.place[g]), max(pair.place[f], pair.place[g])
+    if worth < pair.in_tree[a, b]:
+        if pair.in_tree[a, b] == 0.0:
+            pair.touched[touched] = a * pair.bound.shape[0] + b
+            touched += 1
+        pair.in_tree[a, b] = worth
+    return touched
+
+
+@inner()
+def list_ones(trees, far, near, pair, tree):  # type: ignore[no-untyped-def]
+    """List the leaves of one tree for which one feature has to change; how many."""
+    leaves, n = trees.leaves, 0
+    own = leaves.value[near.leaf[near.tree[tree]]]
+    for k in range(near.tree[tree] + 1, near.tree[tree + 1]):
+        leaf, f = near.leaf[k], near.first[k]
+        if near.second[k] < 0 and reachable(trees, far, leaf, f):
+            pair.ones[n], pair.one_slot[n], pair.one_worth[n] = k, slot_of(leaves, leaf, f), leaves.value[leaf] - own
+            pair.most[f] = max(pair.most[f], pair.one_worth[n])
+            n += 1
+    return n
+
+
+@inner()
+def forget_ones(near, pair, ones):  # type: ignore[no-untyped-def]
+    """Make room for the next tree."""
+    for m in range(ones):
+        pair.most[near.first[pair.ones[m]]] = 0.0
+
+
+@inner()
+def _link_leaves(trees, far, near, pair, tree, ones):  # type: ignore[no-untyped-def]
+    """Put the leaves of one tree into the lists of the features that have to change for them."""
+    leaves, own = trees.leaves, near.leaf[near.tree[tree]]
+    for slot in range(leaves.slot[own], leaves.slot[own + 1]):
+        f = leaves.feature[slot]
+        if f < pair.own_head.shape[0]:
+            pair.own_next[slot], pair.own_head[f], pair.own_leaf[slot] = pair.own_head[f], slot, own
+    for m in range(ones):
+        k = pair.ones[m]
+        pair.next[k], pair.one_head[near.first[k]] = pair.one_head[near.first[k]], k
+    for k in range(near.tree[tree] + 1, near.tree[tree + 1]):
+        f, g = near.first[k], near.second[k]
+        if g >= 0 and reachable(trees, far, near.leaf[k], f) and reachable(trees, far, near.leaf[k], g):
+            a, b = min(pair.place[f], pair.place[g]), max(pair.place[f], pair.place[g])
+            pair.next[k], pair.two_head[a, b] = pair.two_head[a, b], k
+
+
+@inner()
 def bound_pairs(trees, far, near, pair, count):  # type: ignore[no-untyped-def]
-    """What each pair takes off at most, every tree taking its own best leaf; and the leaves by what has to change."""
+    """What each pair takes off at most beyond what both do alone, tree by tree; and the leaves by what has to change.
+
+    With two features changed, a tree adds what its leaf says. Less what it adds with each of both alone (which their
+    profiles hold), the least of that over its leaves is a bound.
+    """
     leaves = trees.leaves
-    for f in range(pair.alone.shape[0]):
-        pair.alone[f], pair.own_head[f], pair.one_head[f] = 0.0, -1, -1
+    for f in range(pair.own_head.shape[0]):
+        pair.own_head[f], pair.one_head[f] = -1, -1
     for a in range(count):
         pair.place[near.order[a]] = a
         for b in range(count):
             pair.bound[a, b], pair.two_head[a, b] = 0.0, -1
     for tree in range(near.tree.shape[0] - 1):
-        leaf = near.leaf[near.tree[tree]]
-        own, met, twos = leaves.value[leaf], 0, 0
-        for slot in range(leaves.slot[leaf], leaves.slot[leaf + 1]):
-            f = leaves.feature[slot]
-            if f < pair.own_head.shape[0]:
-                pair.own_next[slot], pair.own_head[f], pair.own_leaf[slot] = pair.own_head[f], slot, leaf
+        ones, touched, own = list_ones(trees, far, near, pair, tree), 0, near.leaf[near.tree[tree]]
+        _link_leaves(trees, far, near, pair, tree, ones)
         for k in range(near.tree[tree] + 1, near.tree[tree + 1]):
             leaf, f, g = near.leaf[k], near.first[k], near.second[k]
-            if not _reachable(trees, far, leaf, f):
-                continue
-            value = leaves.value[leaf] - own
-            if g < 0:
-                pair.next[k], pair.one_head[f] = pair.one_head[f], k
-                if value < 0.0:
-                    if pair.in_tree[f] == np.inf:
-                        pair.touched[met] = f
-                        met += 1
-                    pair.in_tree[f] = min(pair.in_tree[f], value)
-            elif _reachable(trees, far, leaf, g):
-                a, b = pair.place[f], pair.place[g]
-                if a > b:
-                    a, b = b, a
-                pair.next[k], pair.two_head[a, b] = pair.two_head[a, b], k
-                if value < 0.0:
-                    if pair.pair_tree[a, b] == np.inf:
-                        pair.pairs[twos] = a * count + b
-                        twos += 1
-                    pair.pair_tree[a, b] = min(pair.pair_tree[a, b], value)
-        for m in range(twos):
-            a, b = pair.pairs[m] // count, pair.pairs[m] % count
-            one = min(pair.in_tree[near.order[a]], pair.in_tree[near.order[b]], 0.0)
-            pair.bound[a, b] += min(pair.pair_tree[a, b] - one, 0.0)
-            pair.pair_tree[a, b] = np.inf
-        for m in range(met):
-            f = pair.touched[m]
-            pair.alone[f] += pair.in_tree[f]
-            for k in range(m):
-                g = pair.touched[k]
-                a, b = pair.place[f], pair.place[g]
-                if a > b:
-                    a, b = b, a
-                pair.bound[a, b] -= max(pair.in_tree[f], pair.in_tree[g])
-        for m in range(met):
-            pair.in_tree[pair.touched[m]] = np.inf
+            worth = leaves.value[leaf] - leaves.value[own]
+            if g >= 0 and worth < pair.most[f] + pair.most[g]:
+                worth -= rise(trees, near, pair, ones, own, leaf, f)
+                touched = _lower(pair, touched, f, g, worth - rise(trees, near, pair, ones, own, leaf, g))
+        for m in range(ones):
+            for other in range(ones):
+                f, g = near.first[pair.ones[m]], near.first[pair.ones[other]]
+                if f != g and pair.one_worth[other] > 0.0:
+                    slot = slot_of(leaves, near.leaf[pair.ones[m]], g)
+                    if slot < 0 or _overlap(trees.leaves, trees.runs, slot, pair.one_slot[other]):
+                        touched = _lower(pair, touched, f, g, -pair.one_worth[other])
+        forget_ones(near, pair, ones)
+        for m in range(touched):
+            a, b = pair.touched[m] // pair.bound.shape[0], pair.touched[m] % pair.bound.shape[0]
+            pair.bound[a, b] += pair.in_tree[a, b]
+            pair.in_tree[a, b] = 0.0
 
 
 @inner()
@@ -158,13 +216,13 @@ def _gather(trees, near, pair, f, g):  # type: ignore[no-untyped-def]
 
 
 @inner()
-def _group(trees, far, near, pair, way, f, n, room_for):  # type: ignore[no-untyped-def]
-    """Put cells that no leaf tells apart into groups, the near ones alone; how many, and the first and last cell."""
+def _group(trees, far, near, pair, way, f, n, room_for, most):  # type: ignore[no-untyped-def]
+    """Put cells that no leaf tells apart into groups, the near and low ones; how many, and the first and last cell."""
     first, count = trees.start[f], trees.start[f + 1] - trees.start[f]
     group, nearest, runs = pair.group[way], pair.nearest[way], trees.runs
     low, high = count, -1
     for c in range(count):
-        if far[first + c] < room_for:
+        if far[first + c] < room_for and near.score[first + f + c] < most:
             low, high = min(low, c), c
         group[c] = 1 if near.edge[first + f + c] else 0
     for k in range(n):
@@ -228,23 +286,38 @@ def _fill(runs, pair, n, ends):  # type: ignore[no-untyped-def]
 
 
 @inner()
-def try_pair(trees, asked, here, near, pair, out, i, f, g, base):  # type: ignore[no-untyped-def]
-    """Enter the nearest cells of two features that turn the case, and those that only the model can decide."""
+def _lowest(trees, far, near, f, room_for):  # type: ignore[no-untyped-def]
+    """The least of a profile over the cells that are near enough."""
+    best, first = np.inf, trees.start[f]
+    for c in range(trees.start[f + 1] - first):
+        if far[first + c] < room_for:
+            best = min(best, near.score[first + f + c])
+    return best
+
+
+@inner()
+def try_pair(trees, asked, here, near, pair, out, i, f, g, base, bound):  # type: ignore[no-untyped-def]
+    """Enter the nearest cells of two features that turn the case, and those that only the model can decide.
+
+    ``bound`` is what the two take off at most beyond what each does alone.
+    """
     cost, limit = asked.weight[f] + asked.weight[g], np.inf
     if not permitted(asked, cost, out.cost[i], f, g):
         return
     if asked.listing == 0 and cost >= out.cost[i] * (1 - SAME):
         limit = out.far[i] - NOISE
-    if here.least[f] + here.least[g] >= limit:
+    sure, wall = asked.cut - asked.tolerance - trees.rounding, asked.cut + asked.tolerance + trees.rounding
+    if nearest_two(trees.start, near, f, g, wall - base - bound) >= limit:
         return
-    n = _gather(trees, near, pair, f, g)
-    rows, low, high = _group(trees, here.far, near, pair, 0, f, n, limit - here.least[g])
-    columns, left, right = _group(trees, here.far, near, pair, 1, g, n, limit - here.least[f])
+    one = _lowest(trees, here.far, near, f, limit - here.least[g]) + bound - base
+    two = _lowest(trees, here.far, near, g, limit - here.least[f])
+    n, most = _gather(trees, near, pair, f, g), wall - two - bound + base
+    rows, low, high = _group(trees, here.far, near, pair, 0, f, n, limit - here.least[g], most)
+    columns, left, right = _group(trees, here.far, near, pair, 1, g, n, limit - here.least[f], wall - one)
     for r in range(rows + 1):
         for c in range(columns + 1):
             pair.grid[r, c] = 0.0
     base = _fill(trees.runs, pair, n, (low, high, left, right)) - base
-    sure, wall = asked.cut - asked.tolerance - trees.rounding, asked.cut + asked.tolerance + trees.rounding
     total = 0.0
     for c in range(columns):  # what a group adds whatever the other feature is
         total += pair.side[1, c]
@@ -255,10 +328,13 @@ def try_pair(trees, asked, here, near, pair, out, i, f, g, base):  # type: ignor
         total += pair.side[0, r]
         own = total + near.score[trees.start[f] + f + pair.nearest[0, r]]
         first = here.far[trees.start[f] + pair.nearest[0, r]]
+        if r > 0:
+            for c in range(columns):
+                pair.grid[r, c] += pair.grid[r - 1, c]
+        if near.score[trees.start[f] + f + pair.nearest[0, r]] >= most:
+            continue
         add = 0.0
         for c in range(columns):
-            if r > 0:
-                pair.grid[r, c] += pair.grid[r - 1, c]
             add += pair.grid[r, c]
             score = own + pair.side[1, c] + add
             if score >= wall:

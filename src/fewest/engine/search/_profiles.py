@@ -28,16 +28,20 @@ class NearTrees(NamedTuple):
 
 
 class NearRoom(NamedTuple):
-    """Room for one case: the leaves that one or two changes lead to, and the profiles of the features."""
+    """Room for one case: the leaves that one to three changes lead to, and the profiles of the features."""
 
-    waiting: Ints32  # (nodes + 1, 3)
+    waiting: Ints32  # (nodes + 1, 4)
     tree: Ints  # (trees + 1,): First leaf of each tree; that one is the case's own
-    leaf: Ints32  # (leaves,), as the two that follow
+    leaf: Ints32  # (leaves,), as the three that follow
     first: Ints32  # A feature that has to change for it, or -1
     second: Ints32  # Another, or -1
+    third: Ints32  # A third one, or -1
     score: Floats  # (cells + p,): The profiles, each with one place more
     edge: Bools  # (cells + p,): Whether some leaf begins or ends here
     best: Floats  # (p,): The least of each profile
+    steps: Ints  # (p,): Steps of each feature: cells outwards from the case, those that are lower than all nearer ones
+    step_far: Floats  # (cells,): How far each step is, from the first cell of the feature on
+    step_fall: Floats  # (cells,): What it takes off the score
     order: Ints  # (p,): Features that may change, the least profile first
     sizes: Floats  # (p,): Their weights, ascending
 
@@ -46,38 +50,47 @@ def make_near_room(trees: NearTrees, p: int) -> NearRoom:
     """Room for one case of p features."""
     leaves, m = len(trees.leaves.value), int(trees.start[-1]) + p
     return NearRoom(
-        np.zeros((len(trees.walk.test) + 1, 3), dtype=np.int32), np.zeros(len(trees.leaves.tree), dtype=np.int64),
+        np.zeros((len(trees.walk.test) + 1, 4), dtype=np.int32), np.zeros(len(trees.leaves.tree), dtype=np.int64),
         np.zeros(leaves, dtype=np.int32), np.zeros(leaves, dtype=np.int32), np.zeros(leaves, dtype=np.int32),
-        np.zeros(m), np.zeros(m, dtype=bool), np.zeros(p), np.zeros(p, dtype=np.int64), np.zeros(p),
+        np.zeros(leaves, dtype=np.int32),
+        np.zeros(m), np.zeros(m, dtype=bool), np.zeros(p), np.zeros(p, dtype=np.int64), np.zeros(m), np.zeros(m),
+        np.zeros(p, dtype=np.int64), np.zeros(p),
     )  # fmt: skip
 
 
 @inner()
 def find_leaves(walk, feature, side, state, near, most):  # type: ignore[no-untyped-def]
-    """Leaves for which up to ``most`` (one or two) features have to change, tree by tree, the case's own first."""
+    """Leaves for which up to ``most`` (one to three) features have to change, tree by tree, the case's own first."""
     n = 0
     for tree in range(walk.root.shape[0]):
         near.tree[tree] = n
-        near.waiting[0, 0], near.waiting[0, 1], near.waiting[0, 2] = walk.root[tree], -1, -1
+        near.waiting[0, 0], near.waiting[0, 1], near.waiting[0, 2], near.waiting[0, 3] = walk.root[tree], -1, -1, -1
         count = 1
         while count > 0:
             count -= 1
-            node, a, b = near.waiting[count, 0], near.waiting[count, 1], near.waiting[count, 2]
+            node, a, b, c = (
+                near.waiting[count, 0],
+                near.waiting[count, 1],
+                near.waiting[count, 2],
+                near.waiting[count, 3],
+            )
+            known = 0 if a < 0 else 1 if b < 0 else 2 if c < 0 else 3
             test = walk.test[node]
             while test >= 0:
                 f = feature[test]
                 here, there = walk.left[node], walk.right[node]
                 if not side[test]:
                     here, there = there, here
-                known = f in (a, b)
-                if state[f] == FREE and (known or a < 0 or (b < 0 and most > 1)):
-                    near.waiting[count, 0] = there
-                    near.waiting[count, 1] = f if a < 0 else a
-                    near.waiting[count, 2] = b if known or a < 0 else f
+                new = f not in (a, b, c)
+                if state[f] == FREE and (not new or known < most):
+                    near.waiting[count, 0], near.waiting[count, 1] = there, a
+                    near.waiting[count, 2], near.waiting[count, 3] = b, c
+                    if new:
+                        near.waiting[count, known + 1] = f
                     count += 1
                 node = here
                 test = walk.test[node]
-            near.leaf[n], near.first[n], near.second[n] = walk.leaf[node], a, b
+            near.leaf[n], near.first[n], near.second[n], near.third[n] = walk.leaf[node], a, b, c
             n += 1
     near.tree[walk.root.shape[0]] = n
 
@@ -142,6 +155,48 @@ def rank_features(start, weight, here, near):  # type: ignore[no-untyped-def]
         near.sizes[b] = weight[f]
         count += 1
     return count
+
+
+@inner()
+def draw_steps(start, here, near, base):  # type: ignore[no-untyped-def]
+    """The steps of all features that may change."""
+    for f in range(start.shape[0] - 1):
+        near.steps[f] = 0
+        lowest, away = np.inf, 0.0
+        while here.state[f] == FREE and away < np.inf:
+            away, fall = np.inf, np.inf
+            for c in range(start[f], start[f + 1]):
+                score, far = near.score[c + f], here.far[c]
+                if score < lowest and (far < away or (far == away and score < fall)):
+                    away, fall = far, score
+            if away < np.inf:
+                at = start[f] + near.steps[f]
+                near.step_far[at], near.step_fall[at] = away, fall - base
+                near.steps[f] += 1
+                lowest = fall
+
+
+@inner()
+def nearest_two(start, near, f, g, need):  # type: ignore[no-untyped-def]
+    """The least distance at which the steps of two features take the score below ``need``."""
+    best, k = np.inf, near.steps[g] - 1
+    for j in range(start[f], start[f] + near.steps[f]):
+        while k > 0 and near.step_fall[j] + near.step_fall[start[g] + k - 1] < need:
+            k -= 1
+        if k >= 0 and near.step_fall[j] + near.step_fall[start[g] + k] < need:
+            best = min(best, near.step_far[j] + near.step_far[start[g] + k])
+    return best
+
+
+@inner()
+def nearest_three(start, near, f, g, h, need):  # type: ignore[no-untyped-def]
+    """The same of three features."""
+    best = np.inf
+    for j in range(start[h], start[h] + near.steps[h]):
+        if near.step_far[j] >= best:
+            break
+        best = min(best, near.step_far[j] + nearest_two(start, near, f, g, need - near.step_fall[j]))
+    return best
 
 
 @inner()

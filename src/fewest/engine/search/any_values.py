@@ -21,6 +21,7 @@ from fewest.engine.search._leaf_slots import FeatureValues, lay_out
 from fewest.engine.search._pair_grids import make_pair_room
 from fewest.engine.search._profiles import NearTrees, make_near_room
 from fewest.engine.search._run import share_out, time_for
+from fewest.engine.search._triples import make_triple_room
 from fewest.engine.search._work import NODE_CAP
 from fewest.engine.search.problem import Budget
 from fewest.engine.structure.base import Additive, Ensemble
@@ -60,8 +61,9 @@ class TreeDomains:
             with time_for(tally, budget.nodes, budget.deadline):
                 _near_sets.search(self._near, *case, near, pair, out, tally, todo, first, last)
                 if todo[first:last].any():
+                    small = self._near, near, pair, make_triple_room(p)
                     room = make_room(self._trees, self._tests)
-                    _box_sets.search(self._trees, *case, *room, out, tally, todo, first, last)
+                    _box_sets.search(self._trees, *case, *room, small, out, tally, todo, first, last)
 
         share_out(work_on, n, min(n_jobs, n // 16))
         return _least(asked, out)
