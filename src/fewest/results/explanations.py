@@ -65,7 +65,7 @@ class Explanations:
         return len(self.frame)
 
     def __iter__(self) -> Iterator[Explanation]:
-        return (replace(one, facts=self.facts(row)) for row, one in enumerate(self._answers(range(len(self)))))
+        return (self._whole(row, answer) for row, answer in enumerate(self._answers(range(len(self)))))
 
     @overload
     def __getitem__(self, key: int) -> Explanation: ...
@@ -81,9 +81,11 @@ class Explanations:
         """The answer of one case, by its place in the table."""
         if not -len(self) <= row < len(self):
             raise IndexError(f"row {row} of {len(self)}")
-        row %= len(self)
+        return self._whole(row % len(self), next(self._answers([row % len(self)])))
+
+    def _whole(self, row: int, answer: Explanation) -> Explanation:
         enough = None if self.plus else partial(self.enough, row)
-        return replace(next(self._answers([row])), facts=self.facts(row), steps=partial(self.steps, row), enough=enough)
+        return replace(answer, facts=self.facts(row), steps=partial(self.steps, row), enough=enough)
 
     def steps(self, row: int) -> list[tuple[str, float, float]]:
         """The changed features of a case, at each step the one that helps most, with the scores before and after it."""
@@ -377,9 +379,8 @@ class Explanations:
 
     def __repr__(self) -> str:
         counts = ", ".join(f"{count} {Status(name).words}" for name, count in self.counts().items() if count)
-        lines = [f"<Explanations of {len(self)} cases: {counts or 'none'}>"]
-        lines += [f"  {answer.label}: {answer}" for answer in self._answers(self._explained[:SHOWN].tolist())]
-        return "\n".join(lines)
+        lines = [f"  {answer.label}: {answer}" for answer in self._answers(self._explained[:SHOWN].tolist())]
+        return "\n".join([f"<Explanations of {len(self)} cases: {counts or 'none'}>", *lines])
 
     def _repr_html_(self) -> str:
         from fewest.results.notebook import Overview
