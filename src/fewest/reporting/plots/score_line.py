@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from textwrap import wrap
 from typing import Any, Self
 
 import pandas as pd
@@ -12,7 +13,7 @@ from fewest.reporting.plots.bars import FeatureFrequencyDisplay, SevDistribution
 from fewest.reporting.plots.display import Display, Style, needs_matplotlib
 from fewest.results.explanation import Explanation, show_score
 from fewest.results.explanations import Explanations
-from fewest.tables.wording import clip, show_measured, show_name
+from fewest.tables.wording import show_measured, show_name
 
 HATCH_DOWN, HATCH_UP = "", "///"  # the hatch says it without colour
 LONGEST = 40
@@ -84,7 +85,8 @@ class ScoreLineDisplay(Display):
         for score, height, word in ((first, -0.45, "before"), (last, len(self.table) - 0.55, "after")):
             said = f"{word} {show_score(score, self.threshold, self.percent, self.number)}"
             ax.annotate(said, (score, height), ha="center", va="bottom" if height < 0 else "top", fontsize=9)
-        ax.set_yticks(range(len(self.table)), [clip(fact, LONGEST) for fact in self.table["fact"]], fontsize=8)
+        labels = ["\n".join(wrap(fact, LONGEST, max_lines=2, placeholder="…")) for fact in self.table["fact"]]
+        ax.set_yticks(range(len(self.table)), labels, fontsize=8)
         ax.set_ylim(len(self.table) - 0.2, -0.9)
         reached = [*self.table["before"], *self.table["after"], self.threshold]
         room = 0.25 * (max(reached) - min(reached) or 1.0)
