@@ -6,7 +6,6 @@ BIN := $(VENV)/bin
 PIP := PIP_DISABLE_PIP_VERSION_CHECK=1 $(BIN)/python -m pip install --quiet -c constraints.txt
 # Files in the order of their names: those with many short tests (the doctests of src) come last and fill the gaps.
 PYTEST := $(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder
-DOCS_TOOLS := sphinx myst-parser numpydoc pydata-sphinx-theme
 
 .PHONY: help demo test check bench docs test-slow clean
 
@@ -16,7 +15,7 @@ help:
 	@echo "make check      ruff (check and format), mypy, import-linter"
 	@echo "make bench      the speed targets, measured here"
 	@echo "make test-slow  the other tests: more seeds, models and devices, load, kills by the hundred (CONTRIBUTING.md)"
-	@echo "make docs       the documentation, into docs/_build"
+	@echo "make docs       the documentation with all its examples run, into docs/_build"
 	@echo "make clean      remove what the other targets made"
 
 $(VENV)/.python:
@@ -32,9 +31,9 @@ $(VENV)/.test: $(VENV)/.python pyproject.toml constraints.txt
 	$(PIP) -e ".[test]"
 	@touch $@ $(VENV)/.core
 
-$(VENV)/.docs: $(VENV)/.core
-	$(PIP) $(DOCS_TOOLS)
-	@touch $@
+$(VENV)/.docs: $(VENV)/.python pyproject.toml constraints.txt
+	$(PIP) -e ".[docs]"
+	@touch $@ $(VENV)/.core
 
 demo: $(VENV)/.core
 	$(BIN)/fewest demo
@@ -57,8 +56,9 @@ bench: $(VENV)/.test
 	$(BIN)/python benchmarks/cold_start.py
 
 docs: $(VENV)/.docs
-	$(BIN)/python -m sphinx -q -W -b html docs docs/_build
+	$(BIN)/python -m sphinx -q -W --keep-going -b html docs docs/_build
+	$(BIN)/python scripts/check_links.py docs/_build
 
 clean:
-	rm -rf $(VENV) docs/_build demo-run build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) docs/_build docs/api docs/gallery docs/notebooks docs/made demo-run build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
 	find src tests -name __pycache__ -type d -prune -exec rm -rf {} +

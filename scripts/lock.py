@@ -1,7 +1,7 @@
-"""Write the versions of the test environment into constraints.txt, and with their hashes into constraints-hashes.txt.
+"""Write the versions that tests and docs need into constraints.txt, and with their hashes into constraints-hashes.txt.
 
 Run as ``python scripts/lock.py`` with the interpreter of a fresh environment (Linux, x86-64, Python 3.11): it asks pip
-what it would install for ``.[test]`` under the first block of constraints.txt, and keeps what pip answers.
+what it would install for ``.[docs,test]`` under the first block of constraints.txt, and keeps what pip answers.
 """
 
 import json
@@ -12,7 +12,7 @@ from pathlib import Path
 
 CONSTRAINTS, HASHES = Path("constraints.txt"), Path("constraints-hashes.txt")
 BROUGHT = "# What these bring along; written by scripts/lock.py.\n"
-HEAD = "# The test environment on Linux, x86-64, Python 3.11: pip install --require-hashes --no-deps -r this file.\n"
+HEAD = "# For tests and docs on Linux, x86-64, Python 3.11: pip install --require-hashes --no-deps -r this file.\n"
 
 
 def name_of(text: str) -> str:
@@ -25,7 +25,9 @@ def main() -> None:
     chosen = CONSTRAINTS.read_text().partition(BROUGHT)[0].rstrip("\n") + "\n"
     CONSTRAINTS.write_text(chosen)
     command = [sys.executable, "-m", "pip", "install", "-q", "--dry-run", "--ignore-installed", "--report", "-"]
-    said = subprocess.run([*command, "-c", CONSTRAINTS, "-e", ".[test]"], stdout=subprocess.PIPE, text=True, check=True)
+    said = subprocess.run(
+        [*command, "-c", CONSTRAINTS, "-e", ".[docs,test]"], stdout=subprocess.PIPE, text=True, check=True
+    )
     packages = {}
     for entry in json.loads(said.stdout)["install"]:
         if "archive_info" in entry["download_info"]:

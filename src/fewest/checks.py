@@ -153,9 +153,15 @@ def distance(schema: Schema, case: pd.DataFrame, reference: pd.DataFrame, names:
     return total
 
 
+def _case(explanations: Explanations, answer: Explanation) -> pd.DataFrame:
+    """The case of an answer, a table of one row."""
+    numbers = np.arange(len(explanations)) if explanations.rows is None else explanations.rows
+    return explanations.frame.iloc[np.flatnonzero(numbers == answer.row)[:1]]
+
+
 def rebuilt(explanations: Explanations, answer: Explanation) -> pd.DataFrame:
     """The row an answer speaks of, rebuilt from its displayed values alone."""
-    row = explanations.frame.iloc[[answer.row]].copy()
+    row = _case(explanations, answer).copy()
     if explanations.plus:
         base = explanations.references.names.index(str(answer.reference))
         row = explanations.references.frame.iloc[[base]].copy()
@@ -187,7 +193,7 @@ def check_exact(explainer: Explainer, explanations: Explanations, max_vertices: 
     """
     decided = 0
     for answer in explanations:
-        case = explanations.frame.iloc[[answer.row]]
+        case = _case(explanations, answer)
         if explainer.decision.score(case)[0] < explainer.decision.cut:
             _require(answer.status == Status.ALREADY_NEGATIVE, answer, "the model did not decide against this case")
             continue

@@ -36,6 +36,7 @@ from fewest.errors import (
 )
 from fewest.references import Anyone, References, build, single
 from fewest.results.answers import Answers
+from fewest.results.decimals import with_decimals
 from fewest.results.explanation import Explanation
 from fewest.results.explanations import Explanations
 from fewest.tables.arrays import Floats
@@ -74,7 +75,7 @@ class Explainer:
         What is believable: only changes that lead to where accepted cases are count. Cases that nothing credible turns
         come back as NOT_CREDIBLE.
     engine : Engine
-        The steps of the search. For tests, which put a broken twin in place of one.
+        The steps of the search; `Engine.with_search` puts one of yours in place (`docs/methods/extending.md`).
 
     Examples
     --------
@@ -213,9 +214,8 @@ class Explainer:
         references = self.references if work.references is None else work.references()
         plus = self.direction == "plus"
         seconds, weighted, reach = time.monotonic() - began, bool(self.weights), self.goals.reach
-        return Explanations(
-            frame, references, answers, work.strategies, plus, weighted, seconds, work.notes, reach
-        )  # fmt: skip
+        made = Explanations(frame, references, answers, work.strategies, plus, weighted, seconds, work.notes, reach)
+        return with_decimals(made)
 
     def least(self, answers: Explanations) -> Explanations:
         """The same answers, with numbers moved no further from the case than they have to be.

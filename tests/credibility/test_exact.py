@@ -27,7 +27,7 @@ KINDS = {
 }
 
 
-@pytest.mark.parametrize("share", mostly_slow((3, 1), (3,)))
+@pytest.mark.parametrize("share", mostly_slow((6, 1), (6,)))
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_engine_agrees_with_brute_force(
     kind: str, share: int, cases: Any, random_credibility: Any, random_options: Any
@@ -42,13 +42,14 @@ def test_the_engine_agrees_with_brute_force(
         shown = out.answers.status == list(fw.Status).index(fw.Status.EXPLAINED)
         assert (out.answers.log_density[shown] >= explainer.credibility.floor).all()
     assert decided >= count
-    assert seen["EXPLAINED"] >= (count // 4 if share == 1 else 1)  # few of the first networks have an answer
-    assert seen["NOT_CREDIBLE"] >= count // 10
+    if share == 1:  # a few models may have no answer of a kind
+        assert seen["EXPLAINED"] >= count // 4
+        assert seen["NOT_CREDIBLE"] >= count // 10
     assert seen["BUDGET"] == 0
 
 
 def test_it_agrees_where_the_inside_is_not_read(cases: Any, random_credibility: Any, random_options: Any) -> None:
-    for random, case in cases("tree_ensemble", 25, 3):
+    for random, case in cases("tree_ensemble", 10, 3):
         dense, options = random_credibility(random, case), random_options(random, case)
         read = case.explainer(dense, **options).explain(case.setting.cases, alternatives=50).to_frame()
         opaque = case.explainer(dense, structure="opaque", **options).explain(case.setting.cases, alternatives=50)
@@ -80,10 +81,10 @@ def test_it_agrees_on_larger_cubes() -> None:
     assert max(size for size in sizes if size is not None) >= 4
 
 
-def caught(cases: Any, random_credibility: Any, random_options: Any, **options: Any) -> bool:
+def caught(cases: Any, random_credibility: Any, random_options: Any, count: int = 60, **options: Any) -> bool:
     """Whether the checks above notice that something is wrong."""
     try:
-        for random, case in cases("linear", 60, 1):
+        for random, case in cases("linear", count, 1):
             explainer = case.explainer(random_credibility(random, case), **random_options(random, case), **options)
             checks.check_exact(explainer, explainer.explain(case.setting.cases, alternatives=200))
     except VerificationError:
@@ -92,7 +93,7 @@ def caught(cases: Any, random_credibility: Any, random_options: Any, **options: 
 
 
 def test_the_engine_itself_passes(cases: Any, random_credibility: Any, random_options: Any) -> None:
-    assert not caught(cases, random_credibility, random_options)
+    assert not caught(cases, random_credibility, random_options, count=20)
 
 
 @pytest.fixture
@@ -109,7 +110,7 @@ def slow(monkeypatch: pytest.MonkeyPatch, cases: Any) -> None:
 @pytest.mark.usefixtures("slow")
 def test_the_engine_passes_as_plain_python(cases: Any, random_credibility: Any, random_options: Any) -> None:
     """What the twins below are twins of."""
-    assert not caught(cases, random_credibility, random_options)
+    assert not caught(cases, random_credibility, random_options, count=20)
 
 
 @pytest.mark.usefixtures("slow")

@@ -65,3 +65,18 @@ def test_sentences_stand_in_the_table_and_in_the_file(out: fw.Explanations, tmp_
     table = pd.read_csv(tmp_path / "answers.csv")
     assert table["case"].tolist() == ["A", "B", "C", "C"]
     assert table["sentence"].tolist() == out.sentences.tolist()
+
+
+def test_parts_of_the_answers_keep_the_rows_of_the_table() -> None:
+    random = np.random.default_rng(0)
+    X = pd.DataFrame({"debt": random.integers(0, 100, 40)})
+    decision = fw.Decision(lambda rows: rows["debt"].to_numpy() / 100)
+    out = fw.Explainer(decision, fw.references.supplied(decision, {"debt": [20]})).explain(X)
+    refused = np.flatnonzero(X["debt"] >= 50)
+    assert [answer.row for answer in out.explained] == refused.tolist() != list(range(len(refused)))
+    assert [answer.row for answer in out.explained[::3]] == refused[::3].tolist()
+    assert [one["row"] for one in out.explained.to_dict()["answers"]] == refused.tolist()
+    for place, answer in enumerate(out.explained):
+        assert out.explained[place] == out[answer.row] == answer
+        assert answer.changes[0].before == X["debt"][answer.row]
+    fw.checks.check_turns(out.explained[5:])

@@ -171,12 +171,12 @@ def of_html_letter(page: str, schema: Schema) -> list[Change]:
     return [_line(item, schema) for item in items.items]
 
 
-def of_table(page: str, schema: Schema) -> dict[str, Any]:
-    """The last column of the case table in a block of HTML: the whole row as it would have been."""
+def of_table(page: str, schema: Schema, column: int = 3) -> dict[str, Any]:
+    """A column of the case table in a block of HTML, by default the last: the whole row as it would have been."""
     items = _Items()
     items.feed(page.split("<figure")[0])
     titles = {f"{f.title} ({f.unit})" if f.unit else f.title: f for f in schema.features}
-    return {titles[row[0].strip()].name: _cell(row[3], titles[row[0].strip()]) for row in items.rows}
+    return {titles[row[0].strip()].name: _cell(row[column], titles[row[0].strip()]) for row in items.rows}
 
 
 def _cell(text: str, feature: Feature) -> Any:

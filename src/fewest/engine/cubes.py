@@ -19,10 +19,10 @@ from fewest.engine.joint_columns import close, on_cubes
 from fewest.engine.model_reading import OTHER_SOURCES, ModelReading
 from fewest.engine.move_groups import MoveGroups
 from fewest.engine.search import Budget, Found, Problem
-from fewest.engine.search.problem import Floor, MixtureCubes
+from fewest.engine.search.problem import Floor, MixtureCubes, Score, combined
 from fewest.engine.structure import Opaque
 from fewest.engine.structure.base import is_smooth
-from fewest.errors import DoubtError
+from fewest.errors import DoubtError, UsageError
 from fewest.tables.arrays import Bools, Floats, Ints, Ints32
 from fewest.tables.closeness import Distances, GoalRows
 from fewest.tables.frames import mix
@@ -66,7 +66,19 @@ class Vertices:
 
 @dataclass(frozen=True)
 class Engine:
-    """The steps from cubes to answers, so that a broken twin of one can take its place in a test."""
+    """The steps from cubes to answers; another search, or in a test a broken twin, can take the place of one.
+
+    Examples
+    --------
+    >>> import fewest as fw
+    >>> from fewest.engine.points import ENGINE
+    >>> from fewest.engine.search import levelwise
+    >>> decision = fw.Decision(lambda rows: rows["debt"].to_numpy() / 100)
+    >>> reference = fw.references.supplied(decision, {"debt": [20]})
+    >>> engine = ENGINE.with_search("every set in turn", levelwise.solve)
+    >>> fw.Explainer(decision, reference, engine=engine).explain({"debt": [90]})[0].proof.strategy
+    'every set in turn'
+    """
 
     # (task, pairs, limit, prepared) -> Attempt; see `set_up_cubes`
     set_up: Callable[[Task, CasePairs, Floats, Floats], Attempt]
@@ -74,6 +86,32 @@ class Engine:
     solve: Callable[..., Found]  # See `fewest.engine.search.solve`
     # (attempt, cubes) -> the cubes whose set the user's own model does not confirm
     confirm: Callable[[Attempt, Ints], Ints]
+    search: str | None = None  # What a search of the user's is called; None: the one that fits the model
+
+    def with_search(self, name: str, search: Callable[[Score, Problem, float], Found]) -> Engine:
+        """The same steps with a search of yours, for all models; answers name it as their strategy.
+
+        ``search(score, problem, tolerance)`` gets the `Problem` and gives a `Found`. ``score(cubes, moved)`` has the
+        signed scores (v,) of vertices by the model itself: of cube numbers (v,), and the units (v, u) that are moved.
+        Below the tolerance a vertex is turned; one that is not credible enough is not. Sets of ``problem.rejected`` are
+        not to be returned again. Every set found is scored once more by the model; that none is smaller is what the
+        search says: ``Outcome.FOUND`` where it has proved that, else ``STOPPED`` with the bound ``lower`` that it has.
+        """
+        if not (isinstance(name, str) and name) or not callable(search):
+            raise UsageError(
+                f"with_search was given {name!r} and {search!r}",
+                do="give a name and a function (score, problem, tolerance)",
+            )
+
+        def own(structure: object, problem: Problem, score: Score, tolerance: float, n_jobs: int = 1) -> Found:
+            found = search(combined(score, problem, tolerance), problem, tolerance)
+            if not isinstance(found, Found) or found.moved.shape != problem.movable.shape:
+                raise UsageError(
+                    f'the search "{name}" gave no Found of this problem', do="begin with Found.blank(problem)"
+                )
+            return found
+
+        return replace(self, solve=own, search=name)
 
 
 @dataclass(frozen=True)

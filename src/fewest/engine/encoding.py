@@ -116,8 +116,8 @@ def split_pipeline(model: Any) -> tuple[Any, Any]:
     final = model.steps[-1][1]
     # Steps that draw other training rows, of which imblearn's pipelines know, do nothing when a row is scored.
     kept = [(name, step) for name, step in model.steps[:-1] if not hasattr(step, "fit_resample")]
-    head = None if not kept else model[:-1] if _known(model) else Pipeline(kept)
-    if len(kept) == 1 and not _known(kept[0][1]):
+    head = None if not kept else model[:-1] if known_class(model) else Pipeline(kept)
+    if len(kept) == 1 and not known_class(kept[0][1]):
         head = kept[0][1]  # a pipeline asks its last step whether it was fitted, and some cannot say
     inner, final = split_pipeline(final)
     if inner is None:
@@ -137,7 +137,7 @@ def _wrapped(model: Any) -> Any:
     decides_by = vars(type(model)).get("decides_by")  # not inherited: sub-classes may do anything
     if isinstance(decides_by, str) and hasattr(model, decides_by):
         return getattr(model, decides_by)
-    if _known(model) in ("GridSearchCV", "RandomizedSearchCV", "HalvingGridSearchCV", "HalvingRandomSearchCV",
+    if known_class(model) in ("GridSearchCV", "RandomizedSearchCV", "HalvingGridSearchCV", "HalvingRandomSearchCV",
                          "FrozenEstimator"):  # fmt: skip
         return getattr(model, "best_estimator_", None) or model.estimator
     if is_scorecard(model) and (model._metric_special, model._metric_missing) == (0, 0):  # as its bins do by themselves
@@ -147,7 +147,7 @@ def _wrapped(model: Any) -> Any:
     return None
 
 
-def _known(thing: Any) -> str:
+def known_class(thing: Any) -> str:
     """Class name of scikit-learn's own objects; sub-classes may do anything, so they count as unknown."""
     kind = type(thing)
     return kind.__name__ if kind.__module__.startswith("sklearn.") else ""
@@ -155,7 +155,7 @@ def _known(thing: Any) -> str:
 
 def _outputs(transformer: Any, inputs: Sources, probe: Probe | None) -> Sources:
     """Sources of a fitted transformer's output columns, given those of its input columns."""
-    name = _known(transformer)
+    name = known_class(transformer)
     if transformer in ("passthrough", None) or name in ONE_TO_ONE:
         return inputs
     if transformer == "drop":

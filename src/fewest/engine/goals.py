@@ -14,6 +14,7 @@ from fewest.engine.cubes import Engine
 from fewest.engine.leaves import LeafGoals
 from fewest.engine.model_reading import ModelReader
 from fewest.engine.points import PointGoals
+from fewest.errors import UsageError
 from fewest.models.trees import Reach
 from fewest.references import Anyone, Leaves
 
@@ -31,6 +32,11 @@ class Goals(Protocol):
 
 def goals_of(chosen: Choices, reader: ModelReader, engine: Engine) -> Goals:
     """The goals of the references that were chosen; choices that do not fit them are refused."""
+    if engine.search is not None and isinstance(chosen.references, Leaves | Anyone):
+        raise UsageError(
+            f'the search "{engine.search}" is for references that are points',
+            do="use references.single, clusters or supplied",
+        )
     if isinstance(chosen.references, Leaves):
         return LeafGoals(chosen, chosen.references)
     if isinstance(chosen.references, Anyone):

@@ -13,6 +13,7 @@ import pandas as pd
 from fewest.decision import Decision
 from fewest.engine.encoding import Encoding
 from fewest.engine.joint_columns import MOST, ColumnGroup, close, column_groups, tried
+from fewest.engine.own_encoding import OwnEncoding, UnknownCellError
 from fewest.engine.structure import Opaque, read
 from fewest.engine.structure.base import Additive, Module, Rivals, Structure, is_smooth
 from fewest.errors import DoubtError, FewestWarning
@@ -38,6 +39,7 @@ class ModelReading:
     doubt: str | None = None  # Why a structure that had been read was given up; None where there was none to give up
     blocks: bool = False  # Whether vertices of an opaque model can be scored as mixed rows of the final model's input
     joint: tuple[ColumnGroup, ...] = ()  # Columns of the structure that depend on several features
+    own: OwnEncoding | None = None  # The transformers without a call of them, where that gives the same rows
     # Combinations of missing columns that were tried
     missing: set[bytes] = field(default_factory=set, compare=False, repr=False)
 
@@ -66,11 +68,12 @@ class ModelReading:
             found = found._with_joint_columns(schema, cases, goals)
             if isinstance(found.structure, Opaque):
                 return found
-            for rows, encoded in zip((cases, goals), found._believe(schema, cases, goals), strict=True):
-                found._check_rows(rows, encoded)
+            encoded = found._believe(schema, cases, goals)
+            for rows, model_input in zip((cases, goals), encoded, strict=True):
+                found._check_rows(rows, model_input)
         except DoubtError as doubt:
             return found.given_up(doubt.message)
-        return found
+        return replace(found, own=OwnEncoding.read(encoding, cases, found.prepare(encoded[0]), found.prepare))
 
     def _with_joint_columns(self, schema: Schema, cases: pd.DataFrame, goals: pd.DataFrame) -> ModelReading:
         """The same with the columns that several features change; opaque where one depends on too many."""
@@ -224,6 +227,15 @@ class ModelReading:
         if isinstance(self.structure, Opaque):
             return np.asarray(model_input, dtype=float) if self.blocks else np.empty((model_input.shape[0], 0))
         return self.structure.reading.prepare(model_input)
+
+    def prepared_alone(self, rows: pd.DataFrame) -> Floats | None:
+        """Prepared rows without a call of the transformers; None where only they can tell."""
+        if isinstance(self.structure, Opaque) or (self.own is None and self.encoding.steps is not None):
+            return None
+        try:
+            return self.prepare(self.encoding.transform(rows) if self.own is None else self.own(rows))
+        except UnknownCellError:
+            return None
 
     def known(self) -> bool:
         """Whether the search works on rows of the model's input rather than on raw ones."""

@@ -30,6 +30,7 @@ from fewest.tables.closeness import GoalRows
 REJECTIONS = 12  # after this many sets that the model does not confirm, the model's own scores are searched instead
 OWN_ROUNDS = 64
 TOGETHER = 64  # references that are searched at once
+FEW = 64  # up to this many cases are searched before the model is asked: about them and their answers, in one call
 
 
 class PointGoals:
@@ -68,6 +69,8 @@ class PointGoals:
 
 
 def _strategy(task: Task) -> str:
+    if task.engine.search is not None:
+        return task.engine.search
     joint = any(not group.summed for group in task.inside.joint)
     structure = task.inside.structure
     if isinstance(structure, Rivals) and task.chosen.plus:  # a class has to overtake all others at once
@@ -83,10 +86,11 @@ def answer(task: Task, frame: pd.DataFrame) -> Answers:
     return or_plain(_answer(task, frame), _answer, task, frame)
 
 
-def _answer(task: Task, frame: pd.DataFrame) -> Answers:
-    """Verified answers, those that are not credible left out."""
+def _answer(task: Task, frame: pd.DataFrame, one_call: bool = True) -> Answers:
+    """Verified answers, those that are not credible left out; ``one_call``: a few cases are scored with theirs."""
     chosen, references = task.chosen, task.chosen.references
-    verdicts, prepared, inside = _score(task, frame)
+    foreseen = _foresee(task, frame) if one_call else None
+    verdicts, prepared, inside = foreseen or _score(task, frame)
     answers = Answers.blank(len(frame), len(task.schema))
     answers.score[:] = verdicts.score
     rows = np.flatnonzero(verdicts.positive)
@@ -94,7 +98,9 @@ def _answer(task: Task, frame: pd.DataFrame) -> Answers:
         return answers
     answers.status[rows] = CODE[Status.UNREACHABLE]
     answers.strategy[rows] = 1
-    task = replace(task, inside=inside)
+    asked, confirmed_later = task, replace(task.engine, confirm=lambda attempt, cubes: cubes[:0])
+    task = replace(task, inside=inside, engine=confirmed_later if foreseen else task.engine)
+    first: Attempt | None = None
     cases = frame.iloc[rows]
     far = task.goal_rows.distances(cases)
     inside.check_part(task.schema, cases, references.frame, far.absent())
@@ -112,6 +118,7 @@ def _answer(task: Task, frame: pd.DataFrame) -> Answers:
         goal_of = candidates[case, column]
         towards = CasePairs(cases, far, case, goal_of)
         attempt = task.engine.set_up(task, towards, limit[case], prepared[rows[case]])
+        first = first or attempt
         _search(task, attempt, race.best[case], race.length[case])
         if attempt.found.sets is not None:
             listing.note(case, goal_of, attempt.found, attempt.listed())
@@ -119,6 +126,8 @@ def _answer(task: Task, frame: pd.DataFrame) -> Answers:
         _drop_worse(task, attempt, np.arange(len(case)), race.best[case], length)
         race.enter(case, attempt)
         _write(task, answers, rows[case], goal_of, attempt)
+    if foreseen and (first is None or not _confirm_all(first, cases, answers)):
+        return _answer(asked, frame, one_call=False)
     _close(answers, rows, race.best, np.maximum(race.lower, _cheapest(task)))
     listing.write(answers, rows, race.best)
     return answers
@@ -194,6 +203,26 @@ def _score(task: Task, frame: pd.DataFrame) -> tuple[Verdicts, Floats, ModelRead
     return verdicts, prepared, inside
 
 
+def _foresee(task: Task, frame: pd.DataFrame) -> tuple[Verdicts, Floats, ModelReading] | None:
+    """The same for a few cases that what was read decides against, beyond doubt; their scores are still missing.
+
+    Cases and answers are then scored in one call, so they must be rows of the same types.
+    """
+    goal = task.chosen.references.frame
+    other = task.chosen.plus or task.credibility is not None or task.engine.confirm is not confirm
+    if len(frame) > FEW or other or list(frame.dtypes) != list(goal.dtypes):
+        return None
+    prepared = task.inside.prepared_alone(frame)
+    if prepared is None:
+        return None
+    inside = task.inside.wide_enough(prepared, task.goals)
+    assert not isinstance(inside.structure, Opaque)
+    reading = inside.structure.reading
+    if not (inside.structure.raw(prepared) - reading.cut > reading.tolerance).all():
+        return None
+    return Verdicts(np.full(len(frame), np.nan), np.ones(len(frame), dtype=bool)), prepared, inside
+
+
 def _search(task: Task, attempt: Attempt, best: Floats, length: Floats) -> None:
     """Search until the user's own model confirms every answer that beats the best so far; no other is returned."""
     problem, found = attempt.problem, attempt.found
@@ -259,6 +288,25 @@ def confirm(attempt: Attempt, cubes: Ints) -> Ints:
         attempt.log_density[cubes] = attempt.credibility.log_density(rows.iloc[: len(cubes)])
         good &= attempt.log_density[cubes] >= attempt.credibility.floor
     return np.asarray(cubes[~good])
+
+
+def _confirm_all(first: Attempt, cases: pd.DataFrame, answers: Answers) -> bool:
+    """Score cases, answers and vertices drawn towards the first references in one call; whether all is as foreseen."""
+    n, probes, drawn = len(cases), *first.probes()
+    assert first.vertices.start_of is not None
+    start_of = np.concatenate([np.arange(n), np.arange(n), first.vertices.start_of[probes]])
+    goal_of = np.concatenate([answers.reference, answers.reference, first.vertices.goal_of[probes]])
+    moved = np.concatenate([np.zeros_like(answers.moved), answers.moved, first.features(probes, drawn)])
+    vertices = replace(first.vertices, goal_of=goal_of, start_of=start_of)
+    verdicts = vertices.verdicts(np.arange(len(start_of)), moved)
+    found, (own, after, tried) = answers.moved.any(axis=1), np.split(verdicts.positive, [n, 2 * n])
+    if not own.all() or after[found].any():
+        return False
+    if first.inside is not None:
+        first.inside.check_decisions(first.problem.vertex_rows(probes, drawn), tried)
+    answers.score[:] = verdicts.score[:n]
+    answers.score_after[found] = verdicts.score[n : 2 * n][found]
+    return True
 
 
 def _confirm_sets(attempt: Attempt) -> None:

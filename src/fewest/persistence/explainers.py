@@ -65,6 +65,8 @@ def save(explainer: Explainer, path: str | Path, training_rows: bool = False) ->
     path = Path(path)
     if path.suffix.lower() != SUFFIX:
         raise UsageError(f"{path.name} does not end in {SUFFIX}", do=f"call it {path.stem}{SUFFIX}")
+    if (own := explainer.engine.search) is not None:
+        raise UsageError(f'a file cannot hold the search "{own}"', do="save explainer.with_(engine=ENGINE)")
     data = as_bytes(explainer, training_rows)
     _check_same(explainer, read_explainer(data, path.name))
     write_bytes(path, data)

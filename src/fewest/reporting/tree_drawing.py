@@ -132,11 +132,11 @@ def explanation_tree_svg(explanations: Explanations, row: int) -> str:
     references, reach = explanations.references, explanations.reach
     if reach is None or not isinstance(references, Leaves):
         raise UsageError("these explanations do not lead to leaves of a tree", do="use references.leaves")
-    answer = explanations[row]
-    case = explanations.frame.iloc[[answer.row]]
+    answer, place = explanations[row], range(len(explanations))[row]
+    case = explanations.frame.iloc[[place]]
     turned = None
     if answer.changes:
-        goal = explanations.answers.reference[[answer.row]]
+        goal = explanations.answers.reference[[place]]
         after, moved, _ = reach.turn(reach.tree.encode(case), goal)
         turned = reach.turned(case, after, moved)
     counts = np.full((reach.tree.n_nodes, 2), -1, dtype=np.int64)

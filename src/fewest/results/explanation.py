@@ -169,7 +169,7 @@ class Explanation:
     Attributes
     ----------
     row : int
-        Position of the case in the table.
+        Position of the case in the table that was explained; a slice of the answers keeps it.
     label : object
         Its index label.
     status : Status

@@ -29,8 +29,8 @@ from fewest.results.score_steps import score_steps
 from fewest.tables.frames import mix
 from fewest.tables.json_cells import Read, goal_cells, moved_cells
 from fewest.tables.saved_schema import plain
-from fewest.tables.schema import Schema
-from fewest.tables.values import Cells
+from fewest.tables.schema import Feature, Schema
+from fewest.tables.values import Cells, shortened
 
 JSON_FORMAT = 2
 SHOWN = 5
@@ -54,6 +54,7 @@ class Explanations:
     seconds: float = 0.0
     notes: tuple[str, ...] = ()
     reach: Reach | None = None
+    rows: npt.NDArray[np.int64] | None = None  # of a part: places in the table that was explained
 
     @property
     def schema(self) -> Schema:
@@ -64,7 +65,7 @@ class Explanations:
         return len(self.frame)
 
     def __iter__(self) -> Iterator[Explanation]:
-        return (replace(answer, facts=self.facts(answer.row)) for answer in self._answers(range(len(self))))
+        return (replace(one, facts=self.facts(row)) for row, one in enumerate(self._answers(range(len(self)))))
 
     @overload
     def __getitem__(self, key: int) -> Explanation: ...
@@ -97,7 +98,8 @@ class Explanations:
         return import_module("fewest.reporting.plots").overview(self)
 
     def _take(self, rows: npt.NDArray[np.int64]) -> Explanations:
-        return replace(self, frame=self.frame.iloc[rows], answers=self.answers.take(rows.tolist()))
+        numbers = rows if self.rows is None else self.rows[rows]
+        return replace(self, frame=self.frame.iloc[rows], answers=self.answers.take(rows.tolist()), rows=numbers)
 
     @property
     def loc(self) -> ByLabel:
@@ -157,14 +159,14 @@ class Explanations:
 
     def _answers(self, rows: Sequence[int]) -> Iterator[Explanation]:
         """The answers for some cases, without the features that do not change."""
-        answered = self._answered(self.answers.take(rows), np.asarray(rows, dtype=np.int64))
+        places = np.asarray(rows, dtype=np.int64)
+        answered = self._answered(self.answers.take(rows), places if self.rows is None else self.rows[places])
         columns = [field.values(answered) for field in record.SCALARS]
         for row, *cells in zip(rows, *columns, strict=True):
             moved, number = self.answers.moved[row], int(self.answers.reference[row])
             values = dict(zip(record.SCALAR_NAMES, cells, strict=True))
-            values["label"] = self.frame.index[row]
             support = int(self.references.support[number]) if number >= 0 else -1
-            values["support"] = support if support >= 0 else None
+            values |= {"label": self.frame.index[row], "support": support if support >= 0 else None}
             values["credibility"] = self.references.credibility(number) if moved.any() else None
             yield record.to_explanation(values, self.about, self.changes(row, moved), self._alternatives(row))
 
@@ -174,9 +176,14 @@ class Explanations:
 
     def _changes(self, row: int, moved: npt.NDArray[np.bool_], goals: Cells, at: int) -> tuple[Change, ...]:
         """The same towards a row of another table."""
-        before, after = ((goals, at), (self._cases, row)) if self.plus else ((self._cases, row), (goals, at))
         features = [feature for feature, is_moved in zip(self.schema.features, moved, strict=True) if is_moved]
-        return tuple(Change.of(f, before[0].value(before[1], f), after[0].value(after[1], f)) for f in features)
+        ends = [(self._own(row, feature), goals.value(at, feature)) for feature in features]
+        order = slice(None, None, -1 if self.plus else 1)
+        return tuple(Change.of(f, *pair[order]) for f, pair in zip(features, ends, strict=True))
+
+    def _own(self, row: int, feature: Feature) -> Any:
+        """A case's own value."""
+        return shortened(self._cases.value(row, feature), feature, int(self.answers.decimals[row]))
 
     def facts(self, row: int) -> tuple[Fact, ...]:
         """All features of a case beside those of its reference; empty where it was compared with none of several."""
@@ -186,7 +193,7 @@ class Explanations:
         goals, at = self._goal(row)
         out = []
         for feature, moved in zip(self.schema.features, self.answers.moved[row].tolist(), strict=True):
-            case = self._cases.value(row, feature)
+            case = self._own(row, feature)
             typical = self._typical.value(max(0, reference), feature)
             goal = goals.value(at, feature) if moved and self.reach is not None else typical
             after = (case if moved else typical) if self.plus else (goal if moved else case)

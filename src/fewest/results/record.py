@@ -295,6 +295,9 @@ FIELDS = (
     Field("log_density", "number", "frame part csv json",
           "How dense accepted cases are where the changes lead, where a credibility is set.",
           lambda a: (a.answers.log_density, a.turned & ~np.isnan(a.answers.log_density))),
+    Field("decimals", "whole", "part",
+          "Decimals beyond those of the features that its own numbers are shown with, asked of the model; absent: all.",
+          lambda a: (a.answers.decimals, a.answers.decimals >= 0), bits=32, optional=True),
     Field("support", "whole", "json", "Training rows the reference stands for, where that is known."),
     Field("credibility", "number", "json", "Of a leaf: at least this share of the accepted cases is there."),
 )  # fmt: skip

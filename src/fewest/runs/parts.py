@@ -168,7 +168,7 @@ def read_answer(path: Path, place: int) -> dict[str, Any]:
         else:
             row = {**row, **{name: [json.loads(text) for text in row[name]] for name in JSON_TEXT}}
         sets = [_older_changes(one) for one in row["alternatives"]]
-        return {"all_listed": False, **row, "alternatives": sets}
+        return {"all_listed": False, "decimals": None, **row, "alternatives": sets}
 
 
 def read_answers(
@@ -182,6 +182,8 @@ def read_answers(
         frame = _older_table(rows) if isinstance(rows, list) else rows.to_pandas()
         if "all_listed" not in frame and (columns is None or "all_listed" in columns):
             frame["all_listed"] = False  # parts written before it was kept do not know
+        if "decimals" not in frame and (columns is None or "decimals" in columns):
+            frame["decimals"] = pd.array([pd.NA] * len(frame), "Int64")
         for name in frame.columns:
             frame[name] = _plain_column(frame[name], decode=not isinstance(rows, list))
         return frame if columns is None else frame[list(columns)]

@@ -17,7 +17,7 @@ from fewest.runs.run_files import REFERENCES as REFERENCES
 from fewest.runs.run_files import TREE as TREE
 from fewest.runs.run_files import RunFiles, read_references
 from fewest.tables.schema import Schema
-from fewest.tables.values import Cells, decoded, decoded_row
+from fewest.tables.values import Cells, decoded, decoded_row, shortened
 
 Values = Mapping[str, Any]
 
@@ -132,12 +132,17 @@ class Run(RunFiles):
         Rows are counted from 0. Where the cases were not kept, the facts are those of the changed features alone.
         """
         values, plain = self.record(row), self.case(row)
-        case = None if plain is None else decoded_row(plain, self.schema)
+        more = values.get("decimals")
+        case = None if plain is None else {
+            feature.name: shortened(value, feature, more)
+            for feature, value in zip(self.schema.features, decoded_row(plain, self.schema).values(), strict=True)
+        }  # fmt: skip
         name, plus = values["reference"], self.about.plus
         goal = self._goals.get(name) if name is not None or len(self._goals) > 1 else next(iter(self._goals.values()))
         columns = zip(values["features"], values["from"], values["to"], strict=True)
         shown = [{"feature": feature, "from": start, "to": end} for feature, start, end in columns]
-        changes = _changes(shown, self.schema)
+        own = "to" if plus else "from"
+        changes = _changes(shown, self.schema, own, more)
         start, end = (goal, case) if plus else (case, goal)
         sets = [_filled(one, start, end) for one in values["alternatives"]]
         standing = self._standing.get(name, {"support": None, "credibility": None})
@@ -147,19 +152,20 @@ class Run(RunFiles):
             {**values, "label": values.get("label") or values["row"], **standing},
             self.about,
             changes,
-            tuple(_changes(one, self.schema) for one in sets if one is not None),
+            tuple(_changes(one, self.schema, own, more) for one in sets if one is not None),
             () if goal is None else _facts(changes, case, goal, self.schema, plus),
         )
 
 
-def _changes(shown: Sequence[Values], schema: Schema) -> tuple[Change, ...]:
-    """Changes as JSON holds them, typed again."""
+def _changes(shown: Sequence[Values], schema: Schema, own: str, more: int | None) -> tuple[Change, ...]:
+    """Changes as JSON holds them, typed again; the case's own side is printed with that many decimals more."""
     features = {feature.name: feature for feature in schema.features}
     out = []
     for change in shown:
         feature = features[change["feature"]]
-        before, after = (decoded(change[side], feature, schema) for side in ("from", "to"))
-        out.append(Change.of(feature, before, after))
+        ends = {side: decoded(change[side], feature, schema) for side in ("from", "to")}
+        ends[own] = shortened(ends[own], feature, more)
+        out.append(Change.of(feature, ends["from"], ends["to"]))
     return tuple(out)
 
 

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from fewest.tables.schema import Feature, Schema
-from fewest.tables.wording import NARROW, is_missing, shortest
+from fewest.tables.wording import NARROW, Shortened, is_missing, shortest
 
 NARROW_DTYPES = tuple(np.dtype(kind) for kind in NARROW)
 
@@ -64,6 +64,30 @@ def typed(value: Any, feature: Feature) -> Any:
     if feature.kind == "boolean":
         return bool(value)
     return value.item() if isinstance(value, np.generic) else value
+
+
+def shortened(value: Any, feature: Feature, more: int | None) -> Any:
+    """A case's value that prints with this many decimals more than its feature has; None or less than zero: all."""
+    if more is None or more < 0 or feature.kind != "number" or not isinstance(value, float):
+        return value
+    return Shortened(value, feature.decimals + more)
+
+
+def as_printed(schema: Schema, frame: pd.DataFrame, more: int) -> pd.DataFrame:
+    """The table with its numbers as they read where they are printed with this many decimals more than their features.
+
+    Columns of whole numbers, and those of groups, are printed as they are.
+    """
+    out = frame.copy(deep=False)
+    for feature in schema.features:
+        column, dtype = feature.columns[0], frame[feature.columns[0]].dtype
+        if feature.kind != "number" or not pd.api.types.is_float_dtype(dtype):
+            continue
+        values = frame[column].to_numpy(dtype=float, na_value=np.nan)
+        if dtype in NARROW_DTYPES:
+            values = np.array([shortest(dtype.type(value)) for value in values], dtype=float)
+        out[column] = pd.array(np.round(values, feature.decimals + more), dtype=dtype)
+    return out
 
 
 def decoded(value: Any, feature: Feature, schema: Schema) -> Any:

@@ -1,7 +1,7 @@
 """Values and names as a sentence prints them, so that nothing is lost: what is read back is what the model was asked.
 
 Text is quoted as Python quotes it; characters that cannot be seen are spelled out. Numbers are the shortest decimals
-that give the same number again.
+that give the same number again, or (`Shortened`) decimals that the model was asked about.
 """
 
 from __future__ import annotations
@@ -17,6 +17,30 @@ NARROW = (np.float16, np.float32)
 PLAIN_BELOW = 1e15  # whole numbers above this are written with an exponent
 
 
+class Shortened(float):
+    """A number that is printed with fewer decimals than it has; in arithmetic and in files it is what it was.
+
+    Examples
+    --------
+    >>> value = Shortened(0.10490011715303971, 3)
+    >>> show(value), value
+    ('0.105', 0.10490011715303971)
+    """
+
+    decimals: int
+
+    def __new__(cls, value: float, decimals: int = 17) -> Shortened:
+        """A number and the decimals it is printed with."""
+        number = super().__new__(cls, value)
+        number.decimals = decimals
+        return number
+
+    @property
+    def shown(self) -> float:
+        """The number that is printed, to be read as itself."""
+        return float(np.round(float(self), self.decimals))
+
+
 def is_missing(value: Any) -> bool:
     """Whether there is no value."""
     return value is None or value is pd.NA or value is pd.NaT or (isinstance(value, float) and bool(np.isnan(value)))
@@ -28,7 +52,7 @@ def shortest(value: Any) -> float:
 
 
 def show(value: Any) -> str:
-    """A value as the sentence prints it: text in quotes, numbers plain and exact."""
+    """A value as the sentence prints it: text in quotes, numbers plain."""
     if isinstance(value, dict):
         return "(" + ", ".join(f"{show_name(str(name))} {show(part)}" for name, part in value.items()) + ")"
     if isinstance(value, bool | np.bool_):
@@ -40,7 +64,7 @@ def show(value: Any) -> str:
     if isinstance(value, pd.Timestamp):
         return str(value.date()) if value.tz is None and value == value.normalize() else str(value)
     if isinstance(value, float | np.floating):
-        number = shortest(value)
+        number = value.shown if isinstance(value, Shortened) else shortest(value)
         return str(int(number)) if number.is_integer() and abs(number) < PLAIN_BELOW else repr(number)
     return printable(str(value))
 

@@ -47,6 +47,7 @@ def test_help_is_printed(arguments: list[str], capsys: pytest.CaptureFixture[str
     assert "Usage" in capsys.readouterr().out
 
 
+@pytest.mark.slow
 def test_a_quick_table_is_printed_with_the_papers_figures(capsys: pytest.CaptureFixture[str]) -> None:
     pytest.importorskip("gosdt")
     pytest.importorskip("praxis")

@@ -193,7 +193,7 @@ def test_the_json_schema_of_requests_says_what_is_read(schema: fw.Schema) -> Non
     assert request["properties"]["instances"]["maxItems"] == 3
     assert request["properties"]["parameters"]["properties"]["alternatives"]["maximum"] == 5
     columns = bodies.instance_schema()["properties"]
-    assert list(columns) == list(GOOD)
+    assert list(columns) == ["id", *GOOD]
     assert columns["number"]["anyOf"][1] == {"type": "null"}
     assert (columns["count"]["type"], columns["count"]["maximum"]) == ("integer", 2**53 - 1)
     assert (columns["job"]["enum"], columns["code"]["enum"]) == (["a", "b"], [1, 2])
@@ -220,3 +220,39 @@ def test_the_columns_in_which_a_model_takes_missing_values_are_found(wide: pd.Da
     assert takes_missing(fw.Decision(score), schema, X) == ("number",)
     assert takes_missing(fw.Decision(lambda frame: frame.fillna(0).sum(axis=1)), schema, X) == ("number", "count")
     assert takes_missing(fw.Decision(lambda frame: frame.sum(axis=1, skipna=False)), schema, X) == ()
+
+
+def asked(*ids: Any) -> bytes:
+    return json.dumps({"instances": [{"a": 1} if name is None else {"a": 1, "id": name} for name in ids]}).encode()
+
+
+def test_cases_may_have_names() -> None:
+    assert reader().read(asked(None, "APP-2")).ids == [None, "APP-2"]
+    assert reader().instance_schema()["required"] == ["a"]
+
+
+@pytest.mark.parametrize("name", [2, "x" * 201, ["APP-1"], True])
+def test_names_are_short_texts(name: Any) -> None:
+    with pytest.raises(RefusedError, match=r"does not fit") as error:
+        reader().read(asked("APP-1", name))
+    assert json.loads(error.value.body())["error"]["where"] == "instances[1].id"
+
+
+def test_a_column_that_is_called_id_stays_a_column() -> None:
+    bodies = BodyReader(fw.Schema.infer(pd.DataFrame({"id": [1, 2]})), **LIMITS)
+    read = bodies.read(b'{"instances": [{"id": 7}]}')
+    assert read.cells == [[7]]
+    assert read.ids == [None]
+
+
+def test_every_answer_says_whose_it_is() -> None:
+    from fewest.apps.serving.answers import Answerer
+
+    decision = fw.Decision(lambda rows: rows["a"].to_numpy() / 100)
+    references = fw.references.supplied(decision, {"a": [20]}, X={"a": [0, 20, 100]})
+    answerer = Answerer(fw.Explainer(decision, references))
+    bodies = [asked("B", "A"), asked(None), asked("D", None)]
+    replies = [json.loads(reply.body) for reply in answerer.answer(["explain"] * 3, bodies)]
+    for name in ("predictions", "explanations"):
+        assert [[one.get("id") for one in reply[name]] for reply in replies] == [["B", "A"], [None], ["D", None]]
+    assert "id" not in replies[1]["explanations"][0]

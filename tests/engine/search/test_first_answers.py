@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 import random_models as rm
+from slow_cases import few_or_all
 
 from fewest import checks
 from fewest.engine import numba_cache
@@ -21,7 +22,6 @@ from fewest.engine.structure.base import Additive, Ensemble, Network, Reading
 from fewest.errors import VerificationError
 
 MAKERS = {"linear": rm.linear, "tree ensembles": rm.tree_ensemble, "networks": rm.network}
-COUNT = 12
 
 
 def answers(make: Callable[[Any], Any], seed: int, alternatives: int = 3) -> str:
@@ -31,28 +31,29 @@ def answers(make: Callable[[Any], Any], seed: int, alternatives: int = 3) -> str
     return explainer.explain(setting.cases, alternatives=alternatives).to_json()
 
 
+@pytest.mark.parametrize("count", few_or_all(4, 12))
 @pytest.mark.parametrize("kind", MAKERS)
 def test_the_answers_are_the_same_to_the_byte_whichever_way_is_taken(
-    kind: str, monkeypatch: pytest.MonkeyPatch
+    kind: str, count: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    compiled = [answers(MAKERS[kind], seed) for seed in range(COUNT)]
+    compiled = [answers(MAKERS[kind], seed) for seed in range(count)]
     begun = Readiness()
     monkeypatch.setattr(first_answers, "READINESS", begun)
-    for seed in range(COUNT):
+    for seed in range(count):
         begun.loaded.clear()  # questions with costs load the compiled search
         assert answers(MAKERS[kind], seed) == compiled[seed], seed
     assert begun.spent > 0
     # ... and where the one way hands over to the other: after sets of one unit, or with hardly any set looked at.
     monkeypatch.setattr(first_answers, "FEW", 6)
     few = []
-    for seed in range(COUNT):
+    for seed in range(count):
         begun.loaded.clear()
         few.append(answers(MAKERS[kind], seed))
     begun.loaded.update({Additive, Ensemble, Network})
-    assert few == [answers(MAKERS[kind], seed) for seed in range(COUNT)]
+    assert few == [answers(MAKERS[kind], seed) for seed in range(count)]
 
 
-def run_checks(count: int = 24) -> None:
+def run_checks(count: int = 12) -> None:
     for seed in range(count):
         random = np.random.default_rng([seed, 77])
         setting = list(MAKERS.values())[seed % 3](random)

@@ -23,8 +23,9 @@ TEX = Path("../shared/paper/improving-decision-sparsity.tex")
 
 @pytest.mark.parametrize(
     ("name", "lines"),
-    [("expo", 6), *(pytest.param(*one, marks=pytest.mark.slow) for one in (("allopt1", 4), ("alloptc", 3)))],
+    [("expo", 6), ("allopt1", 4), ("alloptc", 3)],
 )
+@pytest.mark.slow
 def test_a_quick_unit_has_a_record_per_method_and_is_the_same_again(name: str, lines: int) -> None:
     table = find(name, quick=True)
     records, again = (table.cells("german", 0, lambda line: None) for _ in range(2))
@@ -60,6 +61,7 @@ def test_a_larger_booster_is_measured_against_the_papers() -> None:
     assert own.baseline == "start"
 
 
+@pytest.mark.slow
 def test_sev_is_of_the_trained_models_own_test_positives() -> None:
     """The authors measured it on those of the model before."""
     table = AllOpt1Table(quick=True)

@@ -4,37 +4,22 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import replace
-from functools import partial
 from typing import Any
 
 import numpy as np
-import pandas as pd
 import pytest
+from loss_formulae import C1, C2, MODELS, REFERENCES, batch, literal, odds, session, small_booster, table
 
 import fewest as fw
 from fewest.decision import Decision
 from fewest.errors import FewestWarning, UsageError
-from fewest.models.training import AllOptClassifier, Architecture, Optimizer, SevLoss
+from fewest.models.training import AllOptClassifier, SevLoss
 from fewest.models.training._session import Session
 from fewest.models.training._trainer import AllOptTerm, Batch, reference_loss, sev_loss
-from fewest.references import References
 
 torch = pytest.importorskip("torch")
 
-MODELS = ("logistic", "mlp", "boosted")
-C1, C2, LOSS = 0.7, 0.3, SevLoss(margin=0.02, theta=0.05, anchor=False)
-
-
-def _flexible(decision: Decision, X: Any, y: Any) -> References:
-    return fw.references.single(decision, X, y, on_positive="allow").flexible(0.1)
-
-
-REFERENCES = {
-    "single": "single",
-    "nearest cluster": partial(fw.references.clusters, n_clusters=3, assignment="features"),
-    "sparsest clusters": partial(fw.references.clusters, n_clusters=3, assignment="sparsest"),
-    "flexible": _flexible,
-}
+LOSS = SevLoss(margin=0.02, theta=0.05, anchor=False)
 
 
 @pytest.fixture(autouse=True)
@@ -44,85 +29,17 @@ def _double():
     torch.set_default_dtype(torch.float32)
 
 
-def table(seed: int, n: int = 160) -> tuple[pd.DataFrame, Any]:
-    rng = np.random.default_rng(seed)
-    frame = pd.DataFrame(
-        {
-            "debt": rng.normal(size=n),
-            "job": rng.choice(["none", "clerk", "driver"], n),
-            "age": rng.integers(18, 80, n),
-            "owner": rng.choice(["yes", "no"], n),
-        }
-    )
-    score = frame["debt"] * 1.5 + (frame["job"] == "none") - (frame["age"] - 45) / 20 - 0.5
-    return frame, np.where(score + rng.normal(size=n) > 0, "bad", "good")
-
-
-def session(model: str, references: str, seed: int = 0) -> tuple[Session, AllOptTerm]:
-    """A model after a short warm-up, with All-Opt's term over all rows."""
-    frame, labels = table(seed)
-    estimator = AllOptClassifier(
-        model, REFERENCES[references], warmup_epochs=4, epochs=1, positive="bad", device="cpu",
-        architecture=Architecture(hidden=(6, 5), knots=4, booster=_booster()), optimizer=Optimizer(0.05),
-    )  # fmt: skip
-    begun, _ = estimator._begin(frame, labels)
-    begun.trainer.run("warm-up", 4)
-    return begun, AllOptTerm(C1, C2, LOSS, begun.new_targets(), lambda epoch: None)
-
-
-def _booster() -> Any:
-    from sklearn.ensemble import GradientBoostingClassifier
-
-    return GradientBoostingClassifier(n_estimators=6, max_depth=2, random_state=0)
-
-
-def batch(begun: Session) -> Batch:
-    numbers = torch.arange(len(begun.frame))
-    rows = begun.trainer.rows
-    return Batch(numbers, rows, begun.head.logits(rows))
-
-
-def literal(begun: Session) -> float:
-    """The formula of the paper, row by row and feature by feature, on raw rows and the exported model."""
-    decision, references = begun.decision(), begun.references
-    assert references is not None
-    candidates = references.candidates(begun.frame)
-    chance = list(begun.model().classes_).index(begun.positive)
-
-    def f(row: pd.Series[Any]) -> float:
-        one = begun.schema.conform(row.to_frame().T, unseen="allow")
-        return float(decision.model.predict_proba(one)[0, chance])
-
-    sev, pos = [], []
-    for i in range(len(begun.frame)):
-        query = begun.frame.iloc[i]
-        if f(query) < 0.5:
-            continue
-        values = []
-        for k in candidates[i]:
-            reference = references.frame.iloc[int(k)]
-            pos.append(max(f(reference), 0.5 - 0.05))
-            for feature in begun.schema.features:
-                aligned = query.copy()
-                for column in feature.columns:
-                    aligned[column] = reference[column]
-                values.append(f(aligned))
-        sev.append(max(min(values), 0.5 - LOSS.margin))
-    assert len(sev) > 20
-    return C1 * float(np.mean(sev)) + C2 * float(np.mean(pos))
-
-
 @pytest.mark.parametrize("references", REFERENCES)
 @pytest.mark.parametrize("model", MODELS)
 def test_the_terms_equal_the_formula_read_literally(model: str, references: str) -> None:
-    begun, term = session(model, references)
-    assert float(term(begun.head, batch(begun)).detach()) == pytest.approx(literal(begun), abs=1e-9)
+    begun, term = session(model, references, LOSS)
+    assert float(term(begun.head, batch(begun)).detach()) == pytest.approx(literal(begun, LOSS), abs=1e-9)
 
 
 @pytest.mark.parametrize("model", MODELS)
 def test_a_loss_that_takes_the_reference_number_for_a_feature_is_caught(model: str) -> None:
     """The authors' loss for clusters replaces only the feature whose number is that of the cluster."""
-    begun, term = session(model, "nearest cluster")
+    begun, term = session(model, "nearest cluster", LOSS)
 
     class Twin(AllOptTerm):
         def __call__(self, head: Any, batch: Batch) -> Any:
@@ -136,13 +53,13 @@ def test_a_loss_that_takes_the_reference_number_for_a_feature_is_caught(model: s
             return C1 * floor.mean() + C2 * scores.mean()
 
     twin = Twin(C1, C2, LOSS, term.targets, lambda epoch: None)
-    assert float(twin(begun.head, batch(begun)).detach()) != pytest.approx(literal(begun), abs=1e-3)
+    assert float(twin(begun.head, batch(begun)).detach()) != pytest.approx(literal(begun, LOSS), abs=1e-3)
 
 
 @pytest.mark.parametrize("references", ["single", "sparsest clusters"])
 @pytest.mark.parametrize("model", MODELS)
 def test_gradients_agree_with_finite_differences(model: str, references: str) -> None:
-    begun, term = session(model, references, seed=3)
+    begun, term = session(model, references, LOSS, seed=3)
     for parameter in begun.head.parameters:
         parameter.grad = None
     term(begun.head, batch(begun)).backward()
@@ -169,7 +86,7 @@ def _slope(begun: Session, term: AllOptTerm, flat: Any, place: int, step: float 
 
 
 def test_anchoring_changes_no_value_and_takes_the_mean_score_out_of_the_gradient() -> None:
-    begun, term = session("logistic", "single")
+    begun, term = session("logistic", "single", LOSS)
     plain = term(begun.head, batch(begun))
     held = AllOptTerm(C1, 0.0, replace(LOSS, anchor=True), term.targets, lambda epoch: None)
     value = held(begun.head, batch(begun))
@@ -187,7 +104,7 @@ def _reference_part(begun: Session, term: AllOptTerm) -> float:
 
 
 def test_the_estimate_of_mean_sev_counts_queries_that_one_feature_does_not_turn() -> None:
-    begun, term = session("logistic", "single")
+    begun, term = session("logistic", "single", LOSS)
     term.start_epoch(0)
     assert np.isnan(term.sev_estimate)
     term(begun.head, batch(begun))
@@ -198,21 +115,17 @@ def test_the_estimate_of_mean_sev_counts_queries_that_one_feature_does_not_turn(
 
 
 def test_at_most_so_many_queries_of_a_batch_are_aligned() -> None:
-    begun, term = session("logistic", "single")
+    begun, term = session("logistic", "single", LOSS)
     few = AllOptTerm(C1, C2, replace(LOSS, queries_per_step=3), term.targets, lambda epoch: None)
     few(begun.head, batch(begun))
     assert few.queries == 3
 
 
 def test_a_batch_without_positives_costs_nothing() -> None:
-    begun, term = session("logistic", "single")
+    begun, term = session("logistic", "single", LOSS)
     negatives = (begun.head.logits(begun.trainer.rows) < 0).nonzero()[:, 0]
     rows = begun.trainer.rows[negatives]
     assert float(term(begun.head, Batch(negatives, rows, begun.head.logits(rows))).detach()) == 0.0
-
-
-def odds(*chances: float) -> Any:
-    return torch.logit(torch.tensor(chances, dtype=torch.float64))
 
 
 def test_the_papers_two_terms_have_floors_of_their_own() -> None:
@@ -229,15 +142,22 @@ def test_the_papers_two_terms_have_floors_of_their_own() -> None:
 
 def test_a_term_with_one_margin_for_both_is_caught() -> None:
     """Negative control of the test of the formula: references below one half tell the two apart."""
-    begun, term = session("logistic", "single")
+    begun, term = session("logistic", "single", LOSS)
     one = AllOptTerm(C1, C2, replace(LOSS, theta=None), term.targets, lambda epoch: None)
-    assert float(one(begun.head, batch(begun)).detach()) != pytest.approx(literal(begun), abs=1e-3)
+    assert float(one(begun.head, batch(begun)).detach()) != pytest.approx(literal(begun, LOSS), abs=1e-3)
 
 
 @pytest.mark.parametrize("model", MODELS)
 def test_the_papers_preset_trains_from_raw_rows_to_explanations(model: Any) -> None:
     frame, labels = table(3, 200)
-    small = {"warmup_epochs": 8, "epochs": 3, "positive": "bad", "device": "cpu", "booster": _booster(), "hidden": (8,)}
+    small = {
+        "warmup_epochs": 8,
+        "epochs": 3,
+        "positive": "bad",
+        "device": "cpu",
+        "booster": small_booster(),
+        "hidden": (8,),
+    }
     trained = AllOptClassifier.paper(model, c1=1.0, c2=1.0, **small).fit(frame, labels)
     settings = trained.get_params()
     assert settings["optimizer__learning_rate"] == 0.1

@@ -292,6 +292,7 @@ def test_a_front_without_a_model_says_so() -> None:
         search.predict(X)
 
 
+@pytest.mark.slow
 # Some checks fit tables of a few rows on which nothing is decided positive: that warning is what they see.
 @pytest.mark.filterwarnings("ignore::fewest.errors.FewestWarning")
 @parametrize_with_checks([AllOptSearchCV(LINEAR, c1=(0.5,), validation=0.5)])

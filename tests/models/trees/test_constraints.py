@@ -6,13 +6,14 @@ import numpy as np
 import pandas as pd
 import pytest
 from random_trees import random_rows, random_schema, random_tree, sev_by_enumeration, values_of
+from slow_cases import mostly_slow
 
 import fewest as fw
 from fewest import datasets
 from fewest.constraints import AtMost, Constraints, Forbidden, Immutable, Linked, OneOf, Only, Range
 from fewest.models.trees import Reach, collapse
 
-TREES = 250
+TREES = 125
 
 
 def random_constraints(random, schema) -> list:
@@ -56,7 +57,7 @@ def rules_of(tree, items):
     return may, lambda moved: not any(group <= moved for group in groups)
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", mostly_slow(range(8), (0, 1)))
 def test_sev_t_under_constraints_equals_brute_force(seed: int) -> None:
     random = np.random.default_rng(seed)
     compared = unreachable = 0
@@ -76,7 +77,7 @@ def test_sev_t_under_constraints_equals_brute_force(seed: int) -> None:
         assert np.allclose(cost, expected), (tree.nested(), items)
         unreachable += int(np.isinf(cost).sum())
         compared += 1
-    assert unreachable > 20
+    assert unreachable > 10
 
 
 def finer(tree, j) -> list:

@@ -30,7 +30,7 @@ def positive_rows(random, tree: Tree, n: int, missing: float = 0.0):
     return rows[tree.decide(rows)]
 
 
-@pytest.mark.parametrize("seed", mostly_slow(SEEDS, (0, 1, 2)))
+@pytest.mark.parametrize("seed", mostly_slow(SEEDS, (0,)))
 def test_sev_t_equals_brute_force(seed: int) -> None:
     compared = 0
     for random, tree in trees(seed, 2 * PER_SEED):

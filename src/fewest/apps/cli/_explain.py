@@ -20,10 +20,11 @@ from fewest.apps.cli import _sources as sources
 from fewest.apps.cli._demo import protecting
 from fewest.apps.cli._files import RESULTS, check_place, read_table, write_result
 from fewest.apps.cli._rejects import NAME, sound_rows
+from fewest.apps.cli._rules import read_credibility, read_rules
 from fewest.apps.cli._sources import Source, class_of
 from fewest.apps.cli._text import clean, progress
 from fewest.apps.cli._words import explainer_with_words, identified, with_words
-from fewest.constraints import AtMost, Constraint, Constraints, Immutable
+from fewest.constraints import Constraints
 from fewest.errors import TimeLimitError, UndefinedError, UsageError, check_word
 from fewest.explainer import Explainer
 from fewest.persistence import load
@@ -196,9 +197,10 @@ def _asked(request: ExplainRequest) -> tuple[Explainer, pd.DataFrame | None]:
     explainer = Explainer(
         source.decision,
         _references(request, source),
-        constraints=Constraints(*_constraints(request)),
+        constraints=Constraints(*read_rules(request, source.schema)),
         weights=weights,
         direction="plus" if request.plus else "minus",
+        credibility=read_credibility(request.credibility, source),
         **_about_unseen(request),
     )
     return explainer, source.cases
@@ -221,6 +223,7 @@ def saved_explainer(request: ExplainRequest) -> Explainer:
         "--positive": wanted is not None and wanted != decision.positive,
         "--threshold": request.threshold is not None and request.threshold != decision.threshold,
         "--above/--below": request.above is not None and request.above != decision.above,
+        "--credibility": request.credibility is not None,
     }
     for option, differs in others.items():
         if differs:
@@ -243,7 +246,7 @@ def _changed(request: ExplainRequest, explainer: Explainer, weights: dict[str, f
         references = replace(references, schema=schema)
     return explainer.with_(
         references=references,
-        constraints=Constraints(*explainer.constraints, *_constraints(request)),
+        constraints=Constraints(*explainer.constraints, *read_rules(request, schema)),
         weights={**explainer.weights, **weights},
         direction="plus" if request.plus else explainer.direction,
     )
@@ -273,11 +276,6 @@ def _source(request: ExplainRequest) -> Source:
     if request.target is None and file is None and source.decision.kind not in NUMBERS:
         raise UsageError("without a file of references the training labels are needed", do="pass --target COL")
     return source
-
-
-def _constraints(request: ExplainRequest) -> list[Constraint]:
-    most = [] if request.at_most is None else [AtMost(request.at_most)]
-    return [*(Immutable(name) for name in request.immutable or ()), *most]
 
 
 def text_columns(schema: Schema) -> list[str]:

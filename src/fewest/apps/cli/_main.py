@@ -28,7 +28,7 @@ CONFINED = ("explain", "verify", "report", "explore", "letter", "letters", "comp
 REFERENCES = "Typical cases: a .csv or .json file; or single, clusters, near-threshold, leaves, made of --train."
 Unseen = StrEnum("Unseen", ["error", "allow", "skip"])
 DemoModel = StrEnum("DemoModel", ["logistic", "boosted", "mlp"])
-FEATURES = "Words for features, .csv: name, and any of label, unit, reason_code, protected."
+FEATURES = "Words for features, .csv: name, and any of label, unit, reason_code, protected, direction (up, down)."
 LETTER_FIELDS = "Table of what each letter has of its own: case, and any of recipient, our_reference, FIELD."
 TABLES = "Cases to explain: .csv, .csv.gz or .parquet; with a run folder also several, and folders of them."
 
@@ -97,6 +97,10 @@ class ExplainRequest:
     protected: Annotated[list[str] | None, typer.Option(help="Column to warn of in answers; repeat it.")] = None
     weight: Annotated[list[str] | None, typer.Option(help="COL=W, cost of changing a column; repeat it.")] = None
     at_most: Annotated[float | None, typer.Option(help="Change at most N features.", metavar="N")] = None
+    only: options.OnlyWays = None
+    range: options.Ranges = None
+    one_of: options.Levels = None
+    credibility: options.CredibilityKind = None
     plus: Annotated[bool, typer.Option("--plus", help="SEV+: the case's values that alone bring it about.")] = False
     alternatives: Annotated[int, typer.Option(min=0, help="List up to N smallest sets per case.", metavar="N")] = 0
     time_limit: Annotated[float | None, typer.Option(min=0, help="Seconds; a run folder can go on later.")] = None
@@ -135,6 +139,10 @@ class ExplainerFileRequest:
     protected: Annotated[list[str] | None, typer.Option(help="Column to warn of in answers; repeat it.")] = None
     weight: Annotated[list[str] | None, typer.Option(help="COL=W, cost of changing a column; repeat it.")] = None
     at_most: Annotated[float | None, typer.Option(help="Change at most N features.", metavar="N")] = None
+    only: options.OnlyWays = None
+    range: options.Ranges = None
+    one_of: options.Levels = None
+    credibility: options.CredibilityKind = None
     training_rows: Annotated[
         bool, typer.Option("--training-rows", help="Allow rows of people in the file, where the model is made of them.")
     ] = False

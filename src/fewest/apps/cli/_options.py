@@ -24,6 +24,22 @@ Above = Annotated[
     bool | None,
     typer.Option("--above/--below", help="For predicted numbers: explain those at the threshold and above, or below."),
 ]
+OnlyWays = Annotated[
+    list[str] | None, typer.Option(help="COL=up or COL=down: it changes that way only; repeat it.", metavar="COL=WAY")
+]
+Ranges = Annotated[
+    list[str] | None, typer.Option(help="It changes to these values only; repeat it.", metavar="COL=LOW:HIGH")
+]
+Levels = Annotated[
+    list[str] | None, typer.Option(help="It changes to these levels only; repeat it.", metavar="COL=A,B")
+]
+CredibilityKind = Annotated[
+    str | None,
+    typer.Option(
+        help="Answers lead where accepted cases are: mixture, neighbours or leaf-support; :Q sets the floor (0.05).",
+        metavar="KIND[:Q]",
+    ),
+]
 OLD_NAMES = {"seed": "random-state"}  # still read, no longer shown
 
 Request = TypeVar("Request")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 
@@ -16,6 +17,7 @@ from fewest.explainer import Explainer
 from fewest.tables.schema import Schema
 
 WORDS = ("label", "unit", "reason_code")
+COLUMNS = ("name", *WORDS, "protected", "direction")
 TRUE, FALSE = ("yes", "true", "1"), ("no", "false", "0", "")
 
 
@@ -34,17 +36,10 @@ def named(decision: Decision, pairs: Sequence[str]) -> Decision:
 
 
 def described(schema: Schema, file: Path | None) -> Schema:
-    """The schema with the words of a CSV file: a row per feature, columns name, label, unit, reason_code, protected."""
+    """The schema with the words of a CSV file: a row per feature, columns as in `COLUMNS`."""
     if file is None:
         return schema
-    table = read_table(file, text=("name", *WORDS, "protected"))
-    if "name" not in table.columns:
-        raise DataError(f'{file.name} has no column "name"', do="name the feature of each row")
-    unknown = [column for column in table.columns if column not in ("name", *WORDS, "protected")]
-    if unknown:
-        known = ", ".join(("name", *WORDS, "protected"))
-        raise DataError(f'{file.name}: the column "{unknown[0]}" is not known', do=f"use {known}")
-    for row in table.fillna("").to_dict("records"):
+    for row in _rows(file):
         changes: dict[str, object] = {word: row[word] for word in WORDS if row.get(word)}
         mark = str(row.get("protected", "")).strip().lower()
         if mark not in TRUE + FALSE:
@@ -53,6 +48,26 @@ def described(schema: Schema, file: Path | None) -> Schema:
             changes["protected"] = True
         schema = schema.with_(str(row["name"]), **changes)
     return schema
+
+
+def directions(file: Path | None) -> dict[str, str]:
+    """The way that features may go, up or down, where the same file says it."""
+    found = {str(row["name"]): str(row.get("direction", "")) for row in ([] if file is None else _rows(file))}
+    for name, way in found.items():
+        if way not in ("up", "down", ""):
+            raise DataError(f'{file and file.name}, "{name}": direction is {way!r}', do="write up, down or nothing")
+    return {name: way for name, way in found.items() if way}
+
+
+def _rows(file: Path) -> list[dict[Any, Any]]:
+    table = read_table(file, text=COLUMNS)
+    if "name" not in table.columns:
+        raise DataError(f'{file.name} has no column "name"', do="name the feature of each row")
+    unknown = [column for column in table.columns if column not in COLUMNS]
+    if unknown:
+        raise DataError(f'{file.name}: the column "{unknown[0]}" is not known', do=f"use {', '.join(COLUMNS)}")
+    rows: list[dict[Any, Any]] = table.fillna("").to_dict("records")
+    return rows
 
 
 def with_words(source: Source, names: Sequence[str], features: Path | None) -> Source:

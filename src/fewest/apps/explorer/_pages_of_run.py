@@ -21,7 +21,7 @@ from fewest.reporting.views import CaseView, Filter, PopulationView
 from fewest.results import drawing
 from fewest.runs.comparison import RunComparison, compare
 from fewest.runs.run import Run
-from fewest.tables.values import Cells
+from fewest.tables.values import Cells, shortened
 from fewest.tables.wording import cell
 
 LOOKED_AT = 20
@@ -69,7 +69,8 @@ class Explored:
     def about(self) -> str:
         """The run in a few words, for the top of every page."""
         view = self.view
-        return f"{view.title} · {view.model_name} · {view.against:,} of {view.rows:,} refused"
+        title = view.title.removeprefix("Which facts decided? ")  # of a run that nobody gave a title: its table
+        return f"{title} · {view.model_name} · {view.against:,} of {view.rows:,} refused"
 
     @cached_property
     def view(self) -> PopulationView:
@@ -106,8 +107,8 @@ class Explored:
         frame = self.case(row)
         if frame is None:
             return ()
-        cells = Cells.of(frame)
-        return tuple((feature.title, cell(cells.value(0, feature))) for feature in self.run.schema.features)
+        cells, more = Cells.of(frame), self.run.record(row)["decimals"]
+        return tuple((f.title, cell(shortened(cells.value(0, f), f, more))) for f in self.run.schema.features)
 
     def _check(self, row: int) -> None:
         if not 0 <= row < self.run.rows:

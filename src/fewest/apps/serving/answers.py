@@ -147,7 +147,7 @@ class Answerer:
                 "status": 200, "instances": job.size, "answers": counts, "rows": hashes[rows],
                 "seconds": round(seconds, 6), "together": len(jobs),
             }  # fmt: skip
-            body = {name: values[rows] for name, values in records.items()}
+            body = {name: _called(values[rows], job.asked.ids) for name, values in records.items()}
             out[job.number] = Reply(head, json.dumps(body, allow_nan=False, ensure_ascii=False).encode())
         return out
 
@@ -165,6 +165,11 @@ class Answerer:
             "predictions": [prediction_record(decision, a.score, a.score >= decision.cut) for a in answers],
             "explanations": [to_json(a, "http") for a in answers],
         }, [str(a.status.value) for a in answers]
+
+
+def _called(records: list[Any], ids: Sequence[str | None]) -> list[Any]:
+    """The records, each with what its case is called, where the request says so."""
+    return [one if name is None else {"id": name, **one} for name, one in zip(ids, records, strict=True)]
 
 
 def prediction_record(decision: Decision, score: float, positive: bool) -> dict[str, Any]:

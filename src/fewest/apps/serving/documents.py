@@ -8,6 +8,8 @@ from pydantic import BaseModel, ConfigDict, Field, create_model
 
 from fewest.results.record import STATUS_NAMES, fields_in
 
+CALLED = "What the request calls the case; absent where it does not say."
+
 
 class Document(BaseModel):
     """A JSON object with these members and no others."""
@@ -34,6 +36,7 @@ class Error(Document):
 class Prediction(Document):
     """What the model decides of a case."""
 
+    id: str | None = Field(None, description=CALLED)
     prediction: str = Field(description="Name of the outcome.")
     positive: bool = Field(description="Whether it is the outcome that is explained (the refusal).")
     score: float | None
@@ -56,7 +59,7 @@ TYPES: dict[str, Any] = {
 def _explanation_document() -> type[Document]:
     """The document of one explanation, from the record: a dot in the name of a field leads into an object."""
     inner: dict[str, dict[str, Any]] = {}
-    outer: dict[str, Any] = {}
+    outer: dict[str, Any] = {"id": (str | None, Field(None, description=CALLED))}
     for field in fields_in("http"):
         inside, _, name = (field.http or field.name).rpartition(".")
         kind = TYPES[field.kind] | None if field.optional else TYPES[field.kind]

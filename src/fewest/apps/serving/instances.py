@@ -24,6 +24,7 @@ from fewest.tables.schema import Feature, Schema
 
 LARGEST_NUMBER = 1e30
 LARGEST_WHOLE = 2**53 - 1
+ID_LENGTH = 200  # characters of a case's name
 DAY = r"^[12][0-9]{3}-(0[1-9]|1[0-2])-([01][0-9]|2[0-8])(T([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9])?$"
 NO_NULL = "a missing value is not taken here"
 SHAPE = 'send {"instances": [{...}], "parameters": {...}}'
@@ -31,6 +32,8 @@ SHAPE = 'send {"instances": [{...}], "parameters": {...}}'
 WORDS = {
     "dict_type": "an object is expected",
     "list_type": "a list is expected",
+    "string_type": "a text is expected",
+    "string_too_long": "the limit is {max_length:,} characters",
     "bool_type": "true or false is expected",
     "float_type": "a number that 64 bits can hold is expected",
     "less_than_equal": "the limit is {le:,}",
@@ -164,11 +167,12 @@ def _record(name: str, parts: dict[str, Any]) -> Any:
 
 
 class Request(NamedTuple):
-    """A request as read: typed cells column by column, smallest sets to list per case, seconds."""
+    """A request as read: typed cells column by column, smallest sets to list per case, seconds, names of the cases."""
 
     cells: list[list[Any]]
     alternatives: int
     time_limit: float
+    ids: list[str | None]
 
 
 class BodyReader:
@@ -191,7 +195,12 @@ class BodyReader:
                 kind, self.dtypes[name] = _column_type(feature, schema.dtypes.get(name), any_level)
                 types[name] = kind | None if name in nullable and feature.kind != "indicators" else kind
         self.groups = [feature for feature in schema.features if feature.kind == "indicators"]
-        instance = _record("Instance", types)
+        # A name of the case may stand beside its columns, unless one of them is called so.
+        self.takes_ids = "id" not in types
+        called = Field(max_length=ID_LENGTH, strict=True, description="What the case is called; answers repeat it.")
+        instance = _record(
+            "Instance", {**({"id": NotRequired[Annotated[str, called]]} if self.takes_ids else {}), **types}
+        )
         many: Any = Annotated[list[instance], FailFast()]  # type: ignore[valid-type]
         self._instance, self._instances = TypeAdapter(instance), TypeAdapter(many)
         alternatives = Field(description="List up to this many smallest sets per case.")
@@ -215,7 +224,8 @@ class BodyReader:
             raise self._not_a_request(error) from None
         wishes = content.get("parameters", {})
         cells = self.cells(content["instances"])
-        return Request(cells, wishes.get("alternatives", 0), wishes.get("time_limit", self.time_limit))
+        ids = [one.get("id") for one in content["instances"]] if self.takes_ids else [None] * len(cells[0])
+        return Request(cells, wishes.get("alternatives", 0), wishes.get("time_limit", self.time_limit), ids)
 
     def cells(self, instances: list[Any]) -> list[list[Any]]:
         """The typed cells of instances, column by column."""

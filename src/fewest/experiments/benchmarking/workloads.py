@@ -321,6 +321,23 @@ def _ratio(subject: subjects.Subject, cases: pd.DataFrame) -> float:
     return statistics.median(timed(first, loops)[1] / timed(second, loops)[1] for _ in range(ROUNDS))
 
 
+def one_case() -> Iterator[Row]:
+    """One case of German Credit after another, each asked about in turn with the pipeline's own predict_proba."""
+    rows = subjects.load("german")
+    for kind in ("l2lr", "gbdt", "histgb"):
+        subject = subjects.subject("german", kind)
+        eight = references.clusters(subject.decision, rows.X_train, rows.y_train, n_clusters=8, assignment="sparsest")
+        for goals, limit, what in ((subject.references, 2.2, "one reference"), (eight, 3.0, "sparsest of 8 clusters")):
+            explainer = replace(subject, references=goals).explainer(unseen="allow")
+            cases = [subject.cases.iloc[[k % len(subject.cases)]] for k in range(60)]
+            explainer.explain(subject.cases)
+            predict: Any = subject.decision.model.predict_proba
+            both = [(timed(partial(explainer.explain, case))[1], timed(partial(predict, case))[1]) for case in cases]
+            mine, own = (statistics.median(seconds) for seconds in zip(*both, strict=True))
+            detail = f"explain {1e3 * mine:.2f} ms, predict_proba {1e3 * own:.2f} ms, medians of {len(cases)} in turn"
+            yield at_most(f"one case, {kind}, {what}, german", mine / own, limit, "x predict_proba", detail)
+
+
 def training() -> Iterator[Row]:
     """FICO: 80 epochs of cross-entropy against the same 80 and 20 more with the SEV loss."""
     for model, limit in LIMITS.items():
@@ -357,6 +374,7 @@ WORKLOADS: dict[str, Callable[[], Iterator[Row]]] = {
     "opaque": opaque_models,
     "variants": variants,
     "first": first_call,
+    "one-case": one_case,
     "comparison": comparison,
     "growth": growth,
     "trees": tree_million,

@@ -6,9 +6,10 @@ torch is needed to train (extra ``train``), not to use what was trained.
 from fewest.models.training.classifiers import AllOptClassifier, ExpOClassifier
 from fewest.models.training.comparison import Comparison, compare
 from fewest.models.training.search import AllOptSearchCV
-from fewest.models.training.settings import Architecture, Optimizer, SevLoss
+from fewest.models.training.settings import AlignedBatch, Architecture, Optimizer, SevLoss
 
 __all__ = [
+    "AlignedBatch",
     "AllOptClassifier",
     "AllOptSearchCV",
     "Architecture",

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
+import numpy as np
 import torch
 
 from fewest.tables.arrays import Floats, Ints
@@ -42,6 +43,26 @@ class Targets:
     def __getitem__(self, numbers: Any) -> Any:
         """Of these rows, given by their numbers in the table: a tensor (n, k, ...)."""
         return self.references[self.candidates[numbers]]
+
+    def aligned(self, head: Head, rows: Any, numbers: Any) -> Any:
+        """Log-odds of these rows with one feature taken from each of their references: (n, k, features)."""
+        return head.aligned(rows, self[numbers])
+
+
+class RaisedTargets(Targets):
+    """The other way round, for SEV+: references with one feature taken from the row."""
+
+    def __init__(self, head: Head, Z: Floats, references: Floats, candidates: Ints) -> None:
+        super().__init__(head.rows(references), torch.as_tensor(candidates, device=head.device))
+        row = np.arange(len(Z)).repeat(candidates.shape[1])[:, None]
+        self._rows = head.targets(references[candidates.ravel()], Z, row)
+
+    def aligned(self, head: Head, rows: Any, numbers: Any) -> Any:
+        """Log-odds of each row's references with one feature taken from the row: (n, k, features)."""
+        start = self.references[self.candidates[numbers]]
+        n, k = start.shape[:2]
+        places = numbers[:, None] * k + torch.arange(k, device=numbers.device)
+        return head.aligned(start.flatten(0, 1), self._rows[places.flatten()]).view(n, k, -1)
 
 
 class Head(ABC):

@@ -29,7 +29,8 @@ from fewest.decision import Decision
 from fewest.engine.encoding import Encoding
 from fewest.engine.structure import as_floats, read
 from fewest.errors import FewestWarning, ModelError, PositiveReferenceError, UsageError, check_word
-from fewest.models.training._heads import Blocks, Head, LinearHead, NetworkHead, Targets
+from fewest.explainer import Explainer
+from fewest.models.training._heads import Blocks, Head, LinearHead, NetworkHead, RaisedTargets, Targets
 from fewest.models.training._leaves_head import LeavesHead, check_readable
 from fewest.models.training._trainer import AllOptTerm, Trainer
 from fewest.models.training.classifiers import History
@@ -130,7 +131,9 @@ class Session:
             self.softened = True
             self.trainer.soften(loss.distil)
         make_references(self.estimator)  # what it is asked for is refused before a phase
-        if c1 == 0 and c2 == 0:
+        for name in loss.features or ():
+            self.schema.index(name)
+        if c1 == 0 and c2 == 0 and loss.term is None:
             self.trainer.run("plain", epochs)
             return
         every = loss.refresh if depends_on_model(self.estimator.references) else None
@@ -138,7 +141,7 @@ class Session:
         def refresh(epoch: int) -> Targets | None:
             return None if every is None or epoch == 0 or epoch % every else self.new_targets()
 
-        self.trainer.run("SEV", epochs, AllOptTerm(c1, c2, loss, self.new_targets(), refresh))
+        self.trainer.run("SEV", epochs, AllOptTerm(c1, c2, loss, self.new_targets(), refresh, self.schema.names))
 
     def new_targets(self) -> Targets:
         """Make references under the head as it is now; what aligning the training rows with them needs."""
@@ -172,17 +175,35 @@ class Session:
         if missing:
             raise UsageError(f"the references have no column {sorted(missing)[0]!r}", do="give them all features")
         points = self.schema.conform(refs.frame, unseen="allow")
-        return self.head.targets(Z, self.encode(points), refs.candidates(frame).astype(np.int64))
+        known, candidates = self.encode(points), refs.candidates(frame).astype(np.int64)
+        if self.estimator.group("loss").direction == "plus":
+            return RaisedTargets(self.head, Z, known, candidates)
+        return self.head.targets(Z, known, candidates)
+
+    def sev(self, decision: Decision, refs: References, cases: pd.DataFrame) -> npt.NDArray[np.int64]:
+        """The SEV that the loss makes small, of the cases that have one: its direction, the features that may change.
+
+        Nothing leads from a reference that is decided positive already: there no case has an SEV+.
+        """
+        loss: SevLoss = self.estimator.group("loss")
+        if loss.direction == "plus" and decision.verdicts(refs.frame).positive.any():
+            return np.empty(0, dtype=np.int64)
+        limits = loss.limits(self.schema.names)
+        explainer = Explainer(decision, refs, unseen="allow", direction=loss.direction, constraints=limits)
+        return explainer.explain(cases).sev()
 
     def one_or_two(self, cases: pd.DataFrame, refs: References) -> npt.NDArray[np.int64]:
         """1 for the rows that one feature turns, 2 for the others."""
         Z = self.encode(cases)
         rows, targets = self.head.rows(Z), self.targets(cases, Z, refs)
+        loss: SevLoss = self.estimator.group("loss")
+        free = [k for k, name in enumerate(self.schema.names) if loss.features is None or name in loss.features]
         turned = np.zeros(len(cases), dtype=bool)
         with torch.no_grad():
             for part in torch.arange(len(cases)).split(ALIGNED_AT_ONCE):
-                least = self.head.aligned(rows[part], targets[part]).flatten(1).amin(dim=1)
-                turned[part.numpy()] = (least < 0).cpu().numpy()
+                aligned = targets.aligned(self.head, rows[part], part)[:, :, free].flatten(1)
+                hit = aligned.amax(dim=1) >= 0 if loss.direction == "plus" else aligned.amin(dim=1) < 0
+                turned[part.numpy()] = hit.cpu().numpy()
         return np.where(turned, 1, 2)
 
 

@@ -5,7 +5,7 @@ That is All-Opt's terms (Section 5.1 of the paper) or ExpO's (its appendix).
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,12 +13,14 @@ import numpy.typing as npt
 import torch
 from torch.nn.functional import binary_cross_entropy_with_logits
 
-from fewest.models.training._heads import Head, Targets
+from fewest.errors import UsageError
+from fewest.models.training._heads import Head, LinearHead, Targets
 from fewest.models.training.classifiers import History
-from fewest.models.training.settings import Optimizer, SevLoss
+from fewest.models.training.settings import AlignedBatch, Optimizer, SevLoss
 
 SCORED_AT_ONCE = 8192  # rows
 HALF = 0.5
+LEAST = 1e-10  # of a score or a weight whose logarithm is taken
 
 
 class Batch(NamedTuple):
@@ -153,6 +155,24 @@ def sev_loss(aligned: Any, margin: float = 0.0) -> Any:
     return least.clamp(min=HALF - margin).mean()
 
 
+def raised_loss(raised: Any, margin: float = 0.0) -> Any:
+    """How far queries are from one feature that brings the decision about (SEV+), on the scale of `sev_loss`.
+
+    ``raised`` (queries, references, features) has the log-odds of references with one feature taken from the query.
+    The mean of ``max(1 - greatest score, 0.5 - margin)``.
+    """
+    return sev_loss(-raised, margin)
+
+
+def volume_loss(references: Any, weights: Any) -> Any:
+    """Mean logarithm of the sides of the box around a reference inside which no column alone crosses the boundary.
+
+    A side is ``abs(log-odds of the reference) / abs(weight of the column)``; scores and weights count from 1e-10 on.
+    """
+    depth = references.abs().clamp(min=LEAST).log().mean()
+    return depth - weights.abs().clamp(min=LEAST).log().mean()
+
+
 def reference_loss(references: Any, theta: float = 0.05) -> Any:
     """What references cost that are not safely on the negative side: the mean of ``max(score, 0.5 - theta)``.
 
@@ -177,13 +197,16 @@ class AllOptTerm(Term):
     """``c1 * SEV loss + c2 * reference loss`` over the queries of a batch that are decided positive.
 
     ``targets`` is what the rows are compared with; ``refresh``, called with the number of each epoch, gives new
-    targets, or None to keep them.
+    targets, or None to keep them. ``names`` are those of the features; those that the loss does not name keep still.
     """
 
     def __init__(
-        self, c1: float, c2: float, loss: SevLoss, targets: Targets, refresh: Callable[[int], Targets | None]
-    ) -> None:
+        self, c1: float, c2: float, loss: SevLoss, targets: Targets, refresh: Callable[[int], Targets | None],
+        names: Sequence[str] = (),
+    ) -> None:  # fmt: skip
         self.c1, self.c2, self.loss = c1, c2, loss
+        self.free = None if loss.features is None else [k for k, name in enumerate(names) if name in loss.features]
+        self.names = tuple(names) if self.free is None else tuple(names[k] for k in self.free)
         self.targets, self.refresh = targets, refresh
         self.queries, self.unturned = 0, 0.0
 
@@ -194,7 +217,7 @@ class AllOptTerm(Term):
 
     @property
     def sev_estimate(self) -> float:  # type: ignore[override]
-        """1 + the share of queries that no single feature turned: at most their mean SEV. NaN where there were none."""
+        """1 + the share of queries that no single feature turned: at most their mean SEV. NaN where none was asked."""
         return float("nan") if self.queries == 0 else 1.0 + float(self.unturned) / self.queries
 
     def __call__(self, head: Head, batch: Batch) -> Any:
@@ -205,18 +228,47 @@ class AllOptTerm(Term):
         if len(found) == 0:
             return loss
         numbers = batch.numbers[found]
+        by_volume, term = self.loss.kind == "volume", self.loss.term
+        if self.c2 or by_volume or term:
+            chosen = head.logits(self.targets.references)[self.targets.candidates[numbers]]
         if self.c2:
-            scores = head.logits(self.targets.references)
-            chosen = scores[self.targets.candidates[numbers]]
             loss = loss + self.c2 * reference_loss(chosen, self.loss.reference_margin)
-        if not self.c1:
-            return loss
-        aligned = head.aligned(batch.rows[found], self.targets[numbers])
-        self.queries += len(found)
-        self.unturned += (aligned.detach().flatten(1).amin(dim=1) >= 0).sum()
+        if self.c1 and by_volume:
+            loss = loss + self.c1 * volume_loss(chosen, self._weights(head))
+        if term or (self.c1 and not by_volume):
+            aligned = self.targets.aligned(head, batch.rows[found], numbers)
+            aligned = aligned if self.free is None else aligned[:, :, self.free]
+        if self.c1 and not by_volume:
+            loss = loss + self.c1 * self._sev_loss(aligned, batch.logits)
+        if term:
+            given = AlignedBatch(numbers, batch.logits[found], aligned, chosen, self.names)
+            loss = loss + _one_number(term(given))
+        return loss
+
+    def _sev_loss(self, aligned: Any, logits: Any) -> Any:
+        """The SEV loss of queries, which are counted."""
+        self.queries += len(aligned)
+        flat = aligned.detach().flatten(1)
+        plus = self.loss.kind == "plus"
+        self.unturned += (flat.amax(dim=1) < 0).sum() if plus else (flat.amin(dim=1) >= 0).sum()
         if self.loss.anchor:
-            aligned = anchored(aligned, batch.logits)
-        return loss + self.c1 * sev_loss(aligned, self.loss.margin)
+            aligned = anchored(aligned, logits)
+        return (raised_loss if plus else sev_loss)(aligned, self.loss.margin)
+
+    def _weights(self, head: Head) -> Any:
+        """Weights of the encoded columns of the features that may change."""
+        assert isinstance(head, LinearHead)
+        if self.free is None:
+            return head.weight
+        return head.weight[torch.isin(head.feature_of, torch.as_tensor(self.free, device=head.feature_of.device))]
+
+
+def _one_number(value: Any) -> Any:
+    """What a term of the user's gave, if it can be added to a loss."""
+    if not (isinstance(value, torch.Tensor) and value.ndim == 0):
+        shown = f"a tensor of shape {tuple(value.shape)}" if isinstance(value, torch.Tensor) else type(value).__name__
+        raise UsageError(f"the loss term gave {shown}", do="let it return a tensor with one number, such as a mean")
+    return value
 
 
 def misfit(values: Any, offsets: Any) -> Any:

@@ -194,7 +194,8 @@ class AllOptClassifier(TrainedClassifier):
     epochs : int
         Epochs with All-Opt's terms.
     loss : SevLoss, optional
-        ``margin``, ``theta``, ``anchor``, ``distil``, ``refresh``, ``queries_per_step``.
+        ``margin``, ``theta``, ``anchor``, ``distil``, ``refresh``, ``queries_per_step``; ``kind`` (All-Opt+, Vol-Opt),
+        ``features`` (All-Opt-R) and ``term``, one of yours.
     architecture : Architecture, optional
         ``encoder``, ``knots``, ``hidden``, ``booster``, ``learn``.
     optimizer : Optimizer, optional

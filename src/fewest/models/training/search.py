@@ -22,7 +22,6 @@ from sklearn.utils import _safe_indexing, indexable
 from sklearn.utils.validation import check_is_fitted
 
 from fewest.errors import DataError, FewestWarning, UsageError
-from fewest.explainer import Explainer
 from fewest.models.estimators import LabelsError, TableClassifier
 from fewest.models.training.classifiers import AllOptClassifier
 from fewest.models.training.settings import check_settings
@@ -128,7 +127,7 @@ class AllOptSearchCV(TableClassifier):
         c1, c2 = self._weights()
         _, second = self._read_training(X, y)
         X, labels = indexable(X, self.classes_[second.astype(np.intp)])
-        splits = self._splits(labels)
+        splits = held_out(self.validation, labels, self.random_state)
         walks = [self._measure(X, labels, *parts, c1, c2) for parts in splits]
         stops = list(walks[0])
         points = pd.DataFrame([point(stop, [walk[stop] for walk in walks]) for stop in stops])
@@ -159,23 +158,6 @@ class AllOptSearchCV(TableClassifier):
             for value in values:
                 check_settings(clone(self.estimator).set_params(**{name: value}))
         return sorted({float(value) for value in c1 if value > 0}), sorted({float(value) for value in c2})
-
-    def _splits(self, labels: npt.NDArray[Any]) -> list[tuple[Any, Any]]:
-        """Numbers of the rows to train on and of those held out."""
-        wanted = self.validation
-        try:
-            if isinstance(wanted, float):
-                splitter = StratifiedShuffleSplit(1, test_size=wanted, random_state=self.random_state)
-            elif isinstance(wanted, int):
-                splitter = StratifiedKFold(wanted, shuffle=True, random_state=self.random_state)
-            else:
-                splitter = check_cv(wanted, labels, classifier=True)
-            return list(splitter.split(np.zeros((len(labels), 1)), labels))
-        except (ValueError, TypeError) as error:
-            # One row, one row of a class, a share of 2: scikit-learn's own words say which.
-            raise LabelsError(
-                f"validation={wanted!r} cannot be done: {error}", do="hold out 0.2, or 5 folds"
-            ) from error
 
     def _baseline(
         self, X: Any, labels: npt.NDArray[Any], splits: list[tuple[Any, Any]], points: pd.DataFrame
@@ -253,6 +235,21 @@ class AllOptSearchCV(TableClassifier):
         return self.best_estimator_
 
 
+def held_out(wanted: Any, labels: npt.NDArray[Any], random_state: int = 0) -> list[tuple[Any, Any]]:
+    """Numbers of the rows to train on and of those held out: of a share of them, of folds, or of a splitter."""
+    try:
+        if isinstance(wanted, float):
+            splitter = StratifiedShuffleSplit(1, test_size=wanted, random_state=random_state)
+        elif isinstance(wanted, int):
+            splitter = StratifiedKFold(wanted, shuffle=True, random_state=random_state)
+        else:
+            splitter = check_cv(wanted, labels, classifier=True)
+        return list(splitter.split(np.zeros((len(labels), 1)), labels))
+    except (ValueError, TypeError) as error:
+        # One row, one row of a class, a share of 2: scikit-learn's own words say which.
+        raise LabelsError(f"validation={wanted!r} cannot be done: {error}", do="hold out 0.2, or 5 folds") from error
+
+
 class Stop(NamedTuple):
     """Where on a path a model was taken: the weights of the last phase, zero for the warm-up."""
 
@@ -317,8 +314,7 @@ class C1Path:
         if positives:
             # Of all these models one is kept, and that one's references are made, and warned of, again.
             cases, refs = frame[verdicts.positive], session.references_under(decision, quiet=True)
-            explainer = Explainer(decision, refs, unseen="allow")
-            sev = explainer.explain(cases).sev() if exact else session.one_or_two(cases, refs)
+            sev = session.sev(decision, refs, cases) if exact else session.one_or_two(cases, refs)
         return StopTally(
             len(frame), int((verdicts.positive == against).sum()), float(roc_auc_score(against, verdicts.score)),
             positives, len(sev), int(sev.sum()), int((sev == 1).sum()),

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass, replace
 from typing import Any, ClassVar, Literal, Self
 
 from sklearn.base import BaseEstimator, clone
 
+from fewest.constraints import Immutable
 from fewest.errors import MissingExtraError, UsageError, check_number, check_word
 
 MODELS = ("logistic", "mlp", "boosted")
 SCHEDULES = ("constant", "cosine")
+KINDS = ("minus", "plus", "volume")
 # Adam's step where none is given: the paper's 0.1 makes nets diverge, and a linear model is no better for it.
 RATES = {"logistic": 0.02, "mlp": 0.001, "boosted": 0.01}
 WARM_UP = 80
@@ -24,8 +26,52 @@ PAPER: dict[str, Any] = {
 
 
 @dataclass(frozen=True)
+class AlignedBatch:
+    """The queries of a batch, those decided positive, as a loss term of yours gets them; what is learned has gradients.
+
+    Parameters
+    ----------
+    numbers : tensor (n,)
+        Their places in the training table.
+    scores : tensor (n,)
+        Their log-odds of the positive class.
+    aligned : tensor (n, k, features)
+        Log-odds with one feature taken from each of the k references a query is compared with; with ``kind="plus"``, of
+        the references with one feature taken from the query. Of the features that may change.
+    references : tensor (n, k)
+        Log-odds of these references.
+    features : tuple of str
+        Names of the features, in the order of ``aligned``.
+
+    Examples
+    --------
+    >>> def far_references(batch):
+    ...     return 0.1 * batch.references.mean()
+    >>> SevLoss(term=far_references).term is far_references
+    True
+    """
+
+    numbers: Any
+    scores: Any
+    aligned: Any
+    references: Any
+    features: tuple[str, ...]
+
+
+@dataclass(frozen=True)
 class SevLoss:
     """How All-Opt's terms are computed.
+
+    With f the chance of the positive class, a query x (a row decided positive), r a reference it is compared with, the
+    SEV loss, whose weight is C1, is one of
+
+    - ``minus`` (All-Opt-): the mean over x of max(the least of f(x with feature j from r), 1/2 - margin);
+    - ``plus`` (All-Opt+): the mean over x of max(1 - the greatest of f(r with feature j from x), 1/2 - margin), that
+      is 1 less the earlier paper's min(greatest, 1/2 + margin): for one feature that brings the decision about;
+    - ``volume`` (Vol-Opt): the mean over x, r and encoded columns c of log(abs(log-odds of r) / abs(w_c)), the sides
+      of the box around r inside which no single column brings the decision about; for linear models only.
+
+    Least and greatest are over the features that may change and the references that x is compared with.
 
     Parameters
     ----------
@@ -43,6 +89,12 @@ class SevLoss:
         References that depend on the model are made anew after this many epochs.
     queries_per_step : int, optional
         Up to this many queries of a batch are aligned. Default: all.
+    kind : str
+        ``minus``, ``plus`` or ``volume``.
+    features : sequence of str, optional
+        The features that may change (All-Opt-R): the others take no part in the loss. Default: all.
+    term : callable, optional
+        A term of yours: gets an `AlignedBatch`, gives a tensor with one number, which is added to the loss.
     """
 
     margin: float = 0.05
@@ -51,11 +103,23 @@ class SevLoss:
     distil: float = 0.0
     refresh: int = 5
     queries_per_step: int | None = None
+    kind: Literal["minus", "plus", "volume"] = "minus"
+    features: Sequence[str] | None = None
+    term: Callable[[AlignedBatch], Any] | None = None
 
     @property
     def reference_margin(self) -> float:
         """Theta as it is used."""
         return self.margin if self.theta is None else self.theta
+
+    @property
+    def direction(self) -> Literal["minus", "plus"]:
+        """The SEV that it makes small."""
+        return "minus" if self.kind == "minus" else "plus"
+
+    def limits(self, names: Sequence[str]) -> list[Immutable]:
+        """What keeps the other ones of the features."""
+        return [] if self.features is None else [Immutable(name) for name in names if name not in self.features]
 
 
 @dataclass(frozen=True)
@@ -188,6 +252,7 @@ def check_settings(estimator: Any) -> None:
         _at_least(loss, 0.0, "margin", "distil", *(["theta"] if loss.theta is not None else []))
         if loss.distil > 1.0:
             raise UsageError(f"distil is {loss.distil}", do="choose a share from 0 to 1")
+        _check_kind(estimator, loss)
     _at_least(optimizer, 1, "batch_size")
     _at_least(estimator.group("architecture"), 2, "knots")
     _at_least(estimator, 0, "epochs", *(["warmup_epochs"] if estimator.warmup_epochs is not None else []))
@@ -195,6 +260,21 @@ def check_settings(estimator: Any) -> None:
         raise UsageError(f"learning_rate is {optimizer.learning_rate}", do="choose a number above 0, or None")
     if not 0.0 < optimizer.validation_fraction < 1.0:
         raise UsageError(f"validation_fraction is {optimizer.validation_fraction}", do="choose a share such as 0.1")
+
+
+def _check_kind(estimator: Any, loss: SevLoss) -> None:
+    """Refuse a loss that is not defined for the model, features that are not a list, a term that cannot be called."""
+    check_word("kind", loss.kind, KINDS)
+    encoder = estimator.group("architecture").encoder or estimator.encoders[estimator.model]
+    if loss.kind == "volume" and (estimator.model != "logistic" or encoder == "curves"):
+        raise UsageError(
+            'kind "volume" is for linear models',
+            do='use model="logistic" with architecture=Architecture(encoder="linear")',
+        )
+    if loss.features is not None and (isinstance(loss.features, str) or len(loss.features) == 0):
+        raise UsageError(f"features is {loss.features!r}", do='list the ones that may change: ("debt", "income")')
+    if loss.term is not None and not callable(loss.term):
+        raise UsageError(f"term is {loss.term!r}", do="pass a function of an AlignedBatch")
 
 
 def _at_least(holder: Any, least: float, *names: str) -> None:

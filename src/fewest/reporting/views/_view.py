@@ -22,7 +22,7 @@ from fewest.results.drawing import Bar, Bars, Point, counted, percent
 from fewest.results.explanation import Change, Status, show_score
 from fewest.results.population import Population, Tally, summarize
 from fewest.results.record import names_in
-from fewest.tables.values import decoded
+from fewest.tables.values import decoded, shortened
 
 PAGE = 50
 LISTS = ("features", "from", "to")
@@ -185,7 +185,7 @@ class PopulationView:
         if page < 1 or size < 1:
             raise UsageError(f"page {page} of {size} cases each", do="use numbers from 1 on")
         rows = self.index.sort(self.index.select(wanted or Filter()), sort)[(page - 1) * size : page * size].tolist()
-        columns = ("row", "features", "from", "to")
+        columns = ("row", "features", "from", "to", "decimals")
         changed = self.population.records(rows, columns).set_index("row")
         labels = self._labels(rows)
         return [self._line(row, labels[row], *changed.loc[row]) for row in rows]
@@ -207,10 +207,14 @@ class PopulationView:
         """The row of the case with a name; None where there is none."""
         return self.index.find(label)
 
-    def _line(self, row: int, label: str, features: list[str], before: list[Any], after: list[Any]) -> CaseLine:
+    def _line(
+        self, row: int, label: str, features: list[str], before: list[Any], after: list[Any], more: Any
+    ) -> CaseLine:
         known, about, schema = self.index.table.iloc[row], self.population.about, self.population.schema
         moved = [schema.features[schema.index(name)] for name in features]
         ends = [[decoded(value, f, schema) for value, f in zip(side, moved, strict=True)] for side in (before, after)]
+        own, more = int(about.plus), None if pd.isna(more) else int(more)
+        ends[own] = [shortened(value, f, more) for value, f in zip(ends[own], moved, strict=True)]
         return CaseLine(
             row=row,
             label=label,

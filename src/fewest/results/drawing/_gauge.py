@@ -6,8 +6,7 @@ from markupsafe import Markup
 
 from fewest.results.drawing._pieces import fill, joined
 
-WIDTH, HEIGHT, SIDE, LINE = 640, 88, 40, 50
-NEAR = 0.45  # of the scale
+WIDTH, HEIGHT, SIDE, LINE = 420, 88, 40, 50
 
 
 def gauge(score: float, cut: float, after: float | None, texts: tuple[str, str, str]) -> Markup:
@@ -25,8 +24,7 @@ def gauge(score: float, cut: float, after: float | None, texts: tuple[str, str, 
     marks = [_tick(cut), _text(cut, LINE + 28, words[1]), _dot(score, "fw-g1"), _text(score, LINE - 16, words[0])]
     if after is not None:
         words.append(f"after the changes {texts[2]}")
-        above = LINE - 34 if abs(after - score) < NEAR else LINE - 16  # close ones would run into each other
-        marks += [_dot(after, "fw-g2"), _text(after, above, words[2])]
+        marks += [_dot(after, "fw-g2"), _text(after, LINE - 34, words[2])]
     return fill(
         '<svg class="gauge" role="img" viewBox="0 0 {width} {height}" width="{width}" height="{height}">'
         "<title>The score on its scale</title><desc>{words}</desc>"
@@ -49,7 +47,7 @@ def _tick(score: float) -> Markup:
 
 
 def _text(score: float, y: int, text: str) -> Markup:
-    anchor = "start" if score < 0.15 else "end" if score > 0.85 else "middle"
+    anchor = "start" if score < 0.2 else "end" if score > 0.8 else "middle"
     return fill(
         '<text x="{x}" y="{y}" text-anchor="{anchor}">{text}</text>', x=_x(score), y=y, anchor=anchor, text=text
     )

@@ -11,7 +11,7 @@ from markupsafe import Markup
 from fewest.results.drawing._pieces import NOTHING, figure, fill, framed, html_table, inside, joined, twin
 from fewest.tables.wording import clip
 
-WIDTH, HEIGHT, LEFT, BOTTOM, TOP = 640, 380, 70, 60, 34
+WIDTH, HEIGHT, LEFT, BOTTOM, TOP = 640, 400, 70, 80, 34
 SHAPES = 6  # kinds of marks; further groups share the last one
 
 

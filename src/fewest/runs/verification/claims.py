@@ -18,6 +18,7 @@ from fewest.runs.verification.rules import StatedRules, as_order, differing
 from fewest.tables.arrays import Bools, Floats, Ints
 from fewest.tables.json_cells import moved_cells
 from fewest.tables.schema import Schema
+from fewest.tables.values import as_printed
 
 STATUSES = ("EXPLAINED", "ALREADY_NEGATIVE", "UNREACHABLE", "NOT_CREDIBLE", "BUDGET")
 FAR = 1e-9
@@ -152,6 +153,7 @@ class Claims:
         self._allowed(report)
         self._assigned(report)
         self._scores(scorer, density, report)
+        self._printed(scorer, report)
 
     def _shape(self, report: Report) -> None:
         """Rows are the data's rows, in order; words are known ones."""
@@ -272,6 +274,25 @@ class Claims:
         margin = (stated - cut) if self.plus else (cut - stated)
         wrong = ~(np.abs(self.stated("margin")[turned] - margin) <= FAR * np.maximum(1.0, np.abs(margin)))
         report.rows_wrong(rows[turned], wrong, "its margin is not the way from the threshold")
+
+    def _printed(self, scorer: Scorer, report: Report) -> None:
+        """The case's numbers with the decimals they are shown with lead to the same outcomes, and changes are seen."""
+        schema, cut, decimals = self.schema, scorer.decision.cut, self.stated("decimals")
+        wrong = ~np.isnan(decimals) & ~np.isin(decimals, range(18))
+        for more in np.unique(decimals[~wrong & ~np.isnan(decimals)]):
+            at = np.flatnonzero(decimals == more)
+            short = as_printed(schema, self.frame.iloc[at], int(more))
+            rounded = differing(schema, short, self.frame.iloc[at]).any(axis=1)
+            at, short = at[rounded], short[rounded]
+            if len(at) == 0:
+                continue
+            case, beside, moved = self.frame.iloc[at], self.beside.iloc[at], self.moved[at]
+            unseen = (moved & self.differs[at] & ~differing(schema, short, beside)).any(axis=1)
+            for shown in (short, changed(schema, case, short, moved, False)):
+                unseen |= (scorer.score(shown) < cut) != self.is_("ALREADY_NEGATIVE")[at]
+            led = scorer.score(changed(schema, short, beside, moved, self.plus))
+            wrong[at] = unseen | (moved.any(axis=1) & ~scorer.turned(led, self.plus))
+        report.rows_wrong(self.rows, wrong, "its numbers, as they are shown, lead to another outcome")
 
 
 def steps(schema: Schema, case: pd.DataFrame, reference: pd.DataFrame) -> Floats:

@@ -1,0 +1,67 @@
+"""How many decimals a case is shown with: those of its features, and more where the model would decide otherwise.
+
+A case of 0.10490011715303971 reads as 0.105 where the model, asked about the values as they are printed, gives the case
+and the row it leads to the same outcomes. Goals are rounded when references are made; they are printed as they are.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+
+from fewest.results.explanation import STATUSES, Status
+from fewest.results.explanations import Explanations
+from fewest.tables.arrays import Bools, Ints
+from fewest.tables.frames import mix
+from fewest.tables.schema import Schema
+from fewest.tables.values import as_printed
+
+ALL = -1
+TRIED = range(9)  # decimals beyond those of the features, until the outcomes hold
+ROWS = 50_000  # rows that are asked about at once
+
+
+def with_decimals(out: Explanations) -> Explanations:
+    """The same answers, each knowing how many decimals its case is shown with."""
+    out.answers.decimals[:] = 0
+    for first in range(0, len(out), ROWS):
+        frame = out.frame.iloc[first : first + ROWS]
+        long = _differ(out.schema, frame, as_printed(out.schema, frame, 0)).any(axis=1)
+        rows = first + np.flatnonzero(long)
+        if len(rows):
+            out.answers.decimals[rows] = _enough(out[rows])
+    return out
+
+
+def _enough(out: Explanations) -> Ints:
+    """The fewest decimals (n,) of those tried with which the outcomes hold."""
+    schema, after, moved = out.schema, out.turned(), out.answers.moved
+    goals = out.references.frame.iloc[np.maximum(out.answers.reference, 0)] if out.plus else after
+    refused = out.answers.status != STATUSES.index(Status.ALREADY_NEGATIVE)
+    found, left = np.full(len(out), ALL), np.arange(len(out))
+    for more in TRIED:
+        n, has, case = len(left), moved[left].any(axis=1), out.frame.iloc[left]
+        short, places = as_printed(schema, case, more), np.arange(n, dtype=np.int32)
+        take = {column: moved[left, j] for column, j in schema.feature_of.items()}
+        named = mix(case, short, places, take)  # as the sentence shows the case: the changed features alone
+        ends = (after.iloc[left], short) if out.plus else (short, after.iloc[left])
+        rows = pd.concat([short, named[has], mix(*ends, places, take)[has]], ignore_index=True)
+        whole, part, turned = np.split(out.references.decision.verdicts(rows).positive, [n, n + int(has.sum())])
+        seen = _differ(schema, short, goals.iloc[left]) | ~_differ(schema, case, goals.iloc[left])
+        holds = (seen | ~moved[left]).all(axis=1) & (whole == refused[left])  # changes are still to be seen
+        holds[has] &= (part == refused[left][has]) & (turned == out.plus)
+        found[left[holds]] = more
+        left = left[~holds]
+        if len(left) == 0:
+            break
+    return found
+
+
+def _differ(schema: Schema, one: pd.DataFrame, other: pd.DataFrame) -> Bools:
+    """Where the numbers of two tables differ (n, p); other features are printed as they are."""
+    out = np.zeros((len(one), len(schema)), dtype=bool)
+    for j, feature in enumerate(schema.features):
+        if feature.kind == "number":
+            a, b = (frame[feature.columns[0]].to_numpy(dtype=float, na_value=np.nan) for frame in (one, other))
+            out[:, j] = (a != b) & ~(np.isnan(a) & np.isnan(b))
+    return out
