@@ -39,6 +39,7 @@ copyright = "the fewest developers, BSD-3-Clause"
 myst_enable_extensions = ["colon_fence"]
 myst_heading_anchors = 3
 nitpicky = False
+default_role = "py:obj"  # names between single backquotes in docstrings are links where they can be
 smartquotes = False  # sentences, options and code in running text stay as they are
 toc_object_entries_show_parents = "hide"
 

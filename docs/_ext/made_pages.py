@@ -42,7 +42,7 @@ def commands(command: Any, words: str = "fewest") -> Iterator[str]:
     lines = [param.get_help_record(context) for param in command.params if not getattr(param, "hidden", False)]
     cells = [[" ".join(text.split()).replace("|", "\\|") for text in line] for line in lines if line]
     if cells:
-        yield "| | |\n|---|---|"
+        yield "| option | meaning |\n|---|---|"
         yield "\n".join(f"| `{name}` | {what.replace('<', '&lt;')} |" for name, what in cells) + "\n"
 
 

@@ -22,6 +22,7 @@ from fewest.tables.model_kinds import (
     NUMBERS,
     WITHOUT_CLASSES,
     check_is_fitted,
+    class_labels,
     column_names,
     no_classes,
     no_threshold,
@@ -157,7 +158,7 @@ class Decision:
     @cached_property
     def classes(self) -> tuple[Any, ...]:
         """The model's class labels; empty for functions."""
-        labels = getattr(self.model, "classes_", None)
+        labels = class_labels(self.model)
         return () if labels is None else tuple(np.asarray(labels).tolist())
 
     @property

@@ -36,7 +36,6 @@ from fewest.errors import (
 )
 from fewest.references import Anyone, References, build, single
 from fewest.results.answers import Answers
-from fewest.results.decimals import with_decimals
 from fewest.results.explanation import Explanation
 from fewest.results.explanations import Explanations
 from fewest.tables.arrays import Floats
@@ -214,8 +213,7 @@ class Explainer:
         references = self.references if work.references is None else work.references()
         plus = self.direction == "plus"
         seconds, weighted, reach = time.monotonic() - began, bool(self.weights), self.goals.reach
-        made = Explanations(frame, references, answers, work.strategies, plus, weighted, seconds, work.notes, reach)
-        return with_decimals(made)
+        return Explanations(frame, references, answers, work.strategies, plus, weighted, seconds, work.notes, reach)
 
     def least(self, answers: Explanations) -> Explanations:
         """The same answers, with numbers moved no further from the case than they have to be.

@@ -9,7 +9,6 @@ import sys
 from pathlib import Path
 
 import pytest
-from slow_cases import mostly_slow
 
 from fewest.reporting import plots
 
@@ -47,9 +46,8 @@ def test_an_example_has_a_title_a_picture_and_no_names_that_are_not_there(path: 
     assert drawn(text) <= set(plots.__all__)
 
 
-@pytest.mark.parametrize(
-    "path", mostly_slow(GALLERY, [path for path in GALLERY if path.stem == "regions"]), ids=lambda path: path.stem
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("path", GALLERY, ids=lambda path: path.stem)
 def test_an_example_runs(path: Path) -> None:
     matplotlib = pytest.importorskip("matplotlib")
     matplotlib.use("agg")

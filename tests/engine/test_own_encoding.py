@@ -153,10 +153,12 @@ def test_a_case_and_its_answer_are_scored_in_one_call(model: Any, monkeypatch: p
     cases = X[decision.score(X) > 0.6]
     explainer.explain(cases)  # read, and tried on these
     counting = Counting(model)
-    answers = [explainer.explain(cases.iloc[[k]])[0] for k in range(10)]
+    once = [explainer.explain(cases.iloc[[k]]) for k in range(10)]
     assert counting.calls == 10
     monkeypatch.setattr(points, "FEW", 0)
-    assert [explainer.explain(cases.iloc[[k]])[0] for k in range(10)] == answers
+    twice = [explainer.explain(cases.iloc[[k]]) for k in range(10)]
+    assert counting.calls >= 20
+    assert [out[0] for out in once] == [out[0] for out in twice]
 
 
 @pytest.mark.parametrize("make", [rm.linear, rm.tree_ensemble, rm.network, rm.calibrated])

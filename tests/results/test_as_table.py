@@ -42,6 +42,9 @@ def test_several_cases_are_explanations_again(out: fw.Explanations) -> None:
     assert part.counts()["EXPLAINED"] == 2
     assert [len(answer.alternatives) for answer in part] == [1, 1]
     assert part.turned()["debt"].tolist() == [20, 20]
+    for answer in part:  # as good as one that was looked up
+        assert answer.steps is not None
+        assert answer.steps() == [("debt", answer.score, answer.score_after)]
 
 
 def test_what_is_not_there_is_named(out: fw.Explanations) -> None:

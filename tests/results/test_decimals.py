@@ -145,7 +145,10 @@ def test_tables_of_short_numbers_ask_the_model_nothing(monkeypatch: pytest.Monke
     decision = fw.Decision(LogisticRegression().fit(X, [0, 0, 1, 1]))
     refs = fw.references.single(decision, X, [0, 0, 1, 1])
     monkeypatch.setattr(decimals, "_enough", None)
-    assert fw.Explainer(decision, refs).explain(X).answers.decimals.tolist() == [0, 0, 0, 0]
+    out = fw.Explainer(decision, refs).explain(X)
+    assert out.answers.decimals.tolist() == [decimals.NOT_ASKED] * 4
+    assert len(out.sentences) == 4
+    assert out.answers.decimals.tolist() == [0, 0, 0, 0]
 
 
 def test_a_shortened_number_is_the_number_it_was() -> None:

@@ -81,6 +81,8 @@ def test_hashes_hang_on_values_and_not_on_how_they_are_stored(everything: Any) -
     as_float = frame.assign(own=frame["own"].astype(float), text=frame["text"].astype(object))
     assert (row_hashes(schema, as_float) == hashes).all()
     assert (row_hashes(schema, frame.iloc[10:30]) == hashes[10:30]).all()
+    alone = [row_hashes(schema, frame.iloc[[k]])[0] for k in range(len(frame))]
+    assert (np.array(alone) == hashes).all()
     other = frame.assign(number=frame["number"] + 1e-12)
     assert (row_hashes(schema, other) != hashes)[frame["number"].notna()].all()
     swapped = frame.assign(left=frame["right"], right=frame["left"])

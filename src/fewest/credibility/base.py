@@ -85,7 +85,7 @@ class Credibility:
     True
     """
 
-    schema: Schema
+    schema: Schema = field(repr=False)
     density: Density = field(repr=False)
     floor: float
     quantile: float

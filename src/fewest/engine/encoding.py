@@ -18,6 +18,7 @@ import pandas as pd
 from fewest.decision import Decision
 from fewest.engine.column_probe import NotUnderstoodError, Probe, Sources, cells, equal_cells
 from fewest.tables.arrays import Bools, Ints32
+from fewest.tables.model_kinds import is_scorecard
 from fewest.tables.schema import Schema
 
 # Transformers that put out one column for each column they take in, in order, each a function of that column alone.
@@ -116,6 +117,8 @@ def split_pipeline(model: Any) -> tuple[Any, Any]:
     # Steps that draw other training rows, of which imblearn's pipelines know, do nothing when a row is scored.
     kept = [(name, step) for name, step in model.steps[:-1] if not hasattr(step, "fit_resample")]
     head = None if not kept else model[:-1] if known_class(model) else Pipeline(kept)
+    if len(kept) == 1 and not known_class(kept[0][1]):
+        head = kept[0][1]  # a pipeline asks its last step whether it was fitted, and some cannot say
     inner, final = split_pipeline(final)
     if inner is None:
         return head, final
@@ -137,6 +140,10 @@ def _wrapped(model: Any) -> Any:
     if known_class(model) in ("GridSearchCV", "RandomizedSearchCV", "HalvingGridSearchCV", "HalvingRandomSearchCV",
                          "FrozenEstimator"):  # fmt: skip
         return getattr(model, "best_estimator_", None) or model.estimator
+    if is_scorecard(model) and (model._metric_special, model._metric_missing) == (0, 0):  # as its bins do by themselves
+        from sklearn.pipeline import Pipeline
+
+        return Pipeline([("bins", model.binning_process_), ("points", model.estimator_)])
     return None
 
 

@@ -22,7 +22,7 @@ from fewest.errors import DoubtError, UsageError
 from fewest.references.domains import MOST_VALUES, Domain
 from fewest.references.landing_rows import Landed
 from fewest.results.answers import Answers
-from fewest.results.decimals import with_decimals
+from fewest.results.decimals import NOT_ASKED
 from fewest.results.explanation import Status
 from fewest.results.explanations import Explanations
 from fewest.tables.arrays import Bools, Floats, Ints
@@ -335,4 +335,5 @@ def _written(
         spread=references.spread, made=getattr(references, "made", references),
     )  # fmt: skip
     strategies = (*out.strategies, *(f"{name}, {kind}" for kind in (PROVED, TRIED) for name in out.strategies))
-    return with_decimals(replace(out, references=led, answers=answers, strategies=strategies, reach=None))
+    answers.decimals[:] = NOT_ASKED
+    return replace(out, references=led, answers=answers, strategies=strategies, reach=None)

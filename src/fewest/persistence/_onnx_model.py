@@ -27,7 +27,7 @@ STRETCHED = frozenset(
 
 
 class OnnxClassifier:
-    """A classifier from an ONNX file; its inside is not read, so searches ask for its scores.
+    """A classifier from an ONNX file.
 
     Attributes
     ----------
@@ -53,13 +53,14 @@ class OnnxClassifier:
                 raise refused(name, "a value in it grows faster than the rows")
             self._data = _ending_in(model, self._output)
             self._session: Any = None
+            self._inner: dict[str, Any] = {}
             width = shapes[self._output][1]
         if labels is not None and len(labels) != max(2, width):
             raise refused(name, f"it has {len(labels)} classes and {width} scores")
         self.classes_ = np.arange(max(2, width)) if labels is None else labels
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "_session": None}
+        return {**self.__dict__, "_session": None, "_inner": {}}
 
     def __sklearn_is_fitted__(self) -> bool:
         return True
@@ -68,6 +69,28 @@ class OnnxClassifier:
     def data(self) -> bytes:
         """The model as it is run: what leads to the chances, and no more."""
         return self._data
+
+    @property
+    def output(self) -> str:
+        """The value in it that holds the chances."""
+        return self._output
+
+    @property
+    def columns(self) -> dict[str, range]:
+        """Of each input the positions of the columns it takes."""
+        ends = np.cumsum([width for _, width in self._inputs.values()]).tolist()
+        return {
+            entry: range(end - width, end) for end, (entry, (_, width)) in zip(ends, self._inputs.items(), strict=True)
+        }
+
+    def inner(self, value: str, X: Any) -> npt.NDArray[Any]:
+        """A value inside the model, of rows."""
+        feed = self._feed(X)
+        if value in feed:
+            return np.asarray(feed[value])
+        if value not in self._inner:
+            self._inner[value] = _session(_ending_in(import_module("onnx").load_from_string(self._data), value))
+        return np.asarray(self._inner[value].run([value], feed)[0])
 
     def predict_proba(self, X: Any) -> npt.NDArray[Any]:
         """Chances of the classes (n, k), in the model's own precision."""

@@ -171,6 +171,26 @@ class Reasons:
         return f"<reasons of case {self.label}: {', '.join(parts)}>"
 
 
+class CasesReasons(tuple[Reasons, ...]):
+    """The reasons of several cases, one `Reasons` for each."""
+
+    __slots__ = ()
+
+    def to_frame(self) -> pd.DataFrame:
+        """One row for each reason given: whose it is, which in order, and what is known of it."""
+        rows = [
+            {
+                "case": found.label, "rank": rank, "feature": one.feature, "kind": one.kind, "effect": one.effect,
+                "share": one.share, "value": one.case, "typical": one.typical, "direction": one.direction,
+                "code": None if one.code is None else one.code.code,
+            }
+            for found in self
+            for rank, one in enumerate(found.given, start=1)
+        ]  # fmt: skip
+        columns = ("case", "rank", "feature", "kind", "effect", "share", "value", "typical", "direction", "code")
+        return pd.DataFrame(rows, columns=list(columns))
+
+
 def reasons(
     answers: Explanations | Explanation,
     max_reasons: int = AT_MOST,
@@ -178,7 +198,7 @@ def reasons(
     *,
     decision: Decision | None = None,
     schema: Schema | None = None,
-) -> tuple[Reasons, ...]:
+) -> CasesReasons:
     """The reasons of each explained case, drawn from all its smallest sets.
 
     The effect of a feature in a set is what the score gains when this feature alone is left as it was, as a share of
@@ -200,7 +220,7 @@ def reasons(
     Returns
     -------
     tuple of Reasons
-        One for each case that is EXPLAINED.
+        One for each case that is EXPLAINED; its ``to_frame()`` is a table with a row for each reason.
 
     Examples
     --------
@@ -213,6 +233,8 @@ def reasons(
     [('debt', 'necessary', 0.54), ('late', 'necessary', 0.46)]
     >>> found
     <reasons of case 0: debt 54 %, late 46 %>
+    >>> reasons(out).to_frame()[["case", "rank", "feature", "value", "typical"]].to_numpy().tolist()
+    [[0, 1, 'debt', 80, 10], [0, 2, 'late', 6, 0]]
     """
     if max_reasons < 1:
         raise UsageError(f"max_reasons is {max_reasons}", do="ask for at least one reason")
@@ -230,7 +252,7 @@ def reasons(
     if schema is not None:
         codes = (codes or Codes({})).with_defaults(schema)
     order = () if schema is None else schema.names
-    return tuple(
+    return CasesReasons(
         _of_one(answer, weight, max_reasons, codes, order) for answer, weight in zip(chosen, weights, strict=True)
     )
 

@@ -30,7 +30,8 @@ class Answers:
     log_density: npt.NDArray[np.float64]  # (n,) float64: Of the row the answer leads to, where a credibility is set
     # (n,) bool: Whether ``alternatives`` is known to hold every smallest set; the search says so
     complete: npt.NDArray[np.bool_]
-    # (n,) int8: Decimals beyond those of its features that a case is shown with (`fewest.results.decimals`); -1: all
+    # (n,) int8: Decimals beyond those of its features that a case is shown with (`fewest.results.decimals`); -1: all;
+    # -2: the model was not asked yet
     decimals: npt.NDArray[np.int8]
     # Row -> (s, p) smallest sets, the one shown first
     alternatives: dict[int, npt.NDArray[np.bool_]] = field(default_factory=dict)
@@ -54,7 +55,7 @@ class Answers:
             strategy=np.zeros(n, dtype=np.int8),
             log_density=np.full(n, np.nan),
             complete=np.zeros(n, dtype=bool),
-            decimals=np.full(n, -1, dtype=np.int8),
+            decimals=np.full(n, -2, dtype=np.int8),
         )
 
     def put(self, rows: npt.NDArray[np.int64], part: Answers) -> None:

@@ -162,7 +162,7 @@ class About:
     model: str = ""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Explanation:
     """The answer for one case.
 
@@ -249,6 +249,9 @@ class Explanation:
     def __str__(self) -> str:
         return sentence(self)
 
+    def __repr__(self) -> str:
+        return f"<case {self.label}, {self.status.words}: {self}>"
+
     @property
     def how_much(self) -> str:
         """The answer in one sentence that says how much is enough, where the model is at hand; else the plain one.
@@ -267,10 +270,10 @@ class Explanation:
         """A score as people read it."""
         return show_score(score, self.threshold, self.shows_percent, self.number)
 
-    def plot(self, ax: Any = None) -> Any:
+    def plot(self, ax: Any = None, *, style: str = "screen") -> Any:
         """Draw how the changed facts carry the score over the cut-off (`fewest.plots.ScoreLineDisplay`)."""
         # By name: drawing with matplotlib belongs to reporting, which imports this.
-        return import_module("fewest.reporting.plots").ScoreLineDisplay.from_explanation(self).plot(ax)
+        return import_module("fewest.reporting.plots").ScoreLineDisplay.from_explanation(self).plot(ax, style=style)
 
     def _repr_html_(self) -> str:
         from fewest.results.drawing import HEADINGS, HEADINGS_PLUS, CaseRow

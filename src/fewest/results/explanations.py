@@ -18,7 +18,7 @@ from fewest.errors import UsageError
 from fewest.models.trees import Reach
 from fewest.references.base import References
 from fewest.references.file import Saved
-from fewest.results import record
+from fewest.results import decimals, record
 from fewest.results.answers import Answers
 from fewest.results.enough import Enough, enough_by_row
 from fewest.results.explanation import STATUSES, About, Change, Explanation, Fact, Status
@@ -65,7 +65,7 @@ class Explanations:
         return len(self.frame)
 
     def __iter__(self) -> Iterator[Explanation]:
-        return (replace(one, facts=self.facts(row)) for row, one in enumerate(self._answers(range(len(self)))))
+        return (self._whole(row, answer) for row, answer in enumerate(self._answers(range(len(self)))))
 
     @overload
     def __getitem__(self, key: int) -> Explanation: ...
@@ -81,9 +81,11 @@ class Explanations:
         """The answer of one case, by its place in the table."""
         if not -len(self) <= row < len(self):
             raise IndexError(f"row {row} of {len(self)}")
-        row %= len(self)
+        return self._whole(row % len(self), next(self._answers([row % len(self)])))
+
+    def _whole(self, row: int, answer: Explanation) -> Explanation:
         enough = None if self.plus else partial(self.enough, row)
-        return replace(next(self._answers([row])), facts=self.facts(row), steps=partial(self.steps, row), enough=enough)
+        return replace(answer, facts=self.facts(row), steps=partial(self.steps, row), enough=enough)
 
     def steps(self, row: int) -> list[tuple[str, float, float]]:
         """The changed features of a case, at each step the one that helps most, with the scores before and after it."""
@@ -93,9 +95,9 @@ class Explanations:
         moved = [self.schema.features[j] for j in np.flatnonzero(self.answers.moved[row]).tolist()]
         return score_steps(self.references.decision, moved, start, end, -1 if self.plus else 1)
 
-    def plot(self) -> Any:
+    def plot(self, *, style: str = "screen") -> Any:
         """Draw how many features must change, and which come up how often; returns the figure."""
-        return import_module("fewest.reporting.plots").overview(self)
+        return import_module("fewest.reporting.plots").overview(self, style)
 
     def _take(self, rows: npt.NDArray[np.int64]) -> Explanations:
         numbers = rows if self.rows is None else self.rows[rows]
@@ -160,6 +162,7 @@ class Explanations:
     def _answers(self, rows: Sequence[int]) -> Iterator[Explanation]:
         """The answers for some cases, without the features that do not change."""
         places = np.asarray(rows, dtype=np.int64)
+        decimals.ask(self, rows)
         answered = self._answered(self.answers.take(rows), places if self.rows is None else self.rows[places])
         columns = [field.values(answered) for field in record.SCALARS]
         for row, *cells in zip(rows, *columns, strict=True):
@@ -216,8 +219,7 @@ class Explanations:
         """
         if self.reach is not None:
             return self.reach.entered(self.frame, self.answers.reference)
-        goal_of = np.maximum(self.answers.reference, 0)
-        start, goal = self.frame, self.references.frame
+        start, goal, goal_of = self.frame, self.references.frame, np.maximum(self.answers.reference, 0)
         if self.plus:
             start, goal = goal.iloc[goal_of].set_index(start.index), start
             goal_of = np.arange(len(start), dtype=np.int32)
@@ -242,8 +244,7 @@ class Explanations:
     def _enough(self, rows: list[int]) -> list[tuple[Enough, ...]]:
         if self.plus:
             raise UsageError("how much is enough is not defined for SEV+", do='use direction="minus"')
-        after, moved = self._after.iloc[rows], self.answers.moved[rows]
-        return enough_by_row(self.references.decision, self.schema, after, moved)
+        return enough_by_row(self.references.decision, self.schema, self._after.iloc[rows], self.answers.moved[rows])
 
     @cached_property
     def _after(self) -> pd.DataFrame:
@@ -268,8 +269,7 @@ class Explanations:
         return Cells.of(self._after)
 
     def _alternatives(self, row: int) -> tuple[tuple[Change, ...], ...]:
-        sets = self.answers.alternatives.get(row, ())
-        towards = self.answers.towards.get(row)
+        sets, towards = self.answers.alternatives.get(row, ()), self.answers.towards.get(row)
         if towards is None:
             return tuple(self.changes(row, moved) for moved in sets)
         if self.reach is None:
@@ -325,6 +325,7 @@ class Explanations:
 
     def records(self, rows: Sequence[int], columns: Sequence[str]) -> pd.DataFrame:
         """Some rows of the answers, in the order of the data."""
+        decimals.ask(self, rows if "decimals" in columns else ())
         return next(self.tables(columns)).iloc[sorted(set(rows))]
 
     @property
@@ -378,9 +379,8 @@ class Explanations:
 
     def __repr__(self) -> str:
         counts = ", ".join(f"{count} {Status(name).words}" for name, count in self.counts().items() if count)
-        lines = [f"<Explanations of {len(self)} cases: {counts or 'none'}>"]
-        lines += [f"  {answer.label}: {answer}" for answer in self._answers(self._explained[:SHOWN].tolist())]
-        return "\n".join(lines)
+        lines = [f"  {answer.label}: {answer}" for answer in self._answers(self._explained[:SHOWN].tolist())]
+        return "\n".join([f"<Explanations of {len(self)} cases: {counts or 'none'}>", *lines])
 
     def _repr_html_(self) -> str:
         from fewest.results.notebook import Overview

@@ -20,6 +20,7 @@ import pandas as pd
 from fewest import errors
 from fewest.errors import DataError, DoubtError, FewestError, FewestWarning, ModelError, TimeLimitError, UsageError
 from fewest.explainer import Explainer
+from fewest.results import decimals
 from fewest.results.answers import Answers
 from fewest.results.explanations import Explanations
 from fewest.runs.cases import Cases, RawPart, within
@@ -27,6 +28,7 @@ from fewest.runs.folder import write_part
 from fewest.runs.parts import as_arrow, as_parquet, certificates, row_hashes, write_cases
 
 Done = tuple[int, dict[str, Any]]
+SHORTENED = 10_000  # first rows of a run that are shown with few decimals: the model is asked about them once more
 
 
 @dataclass(frozen=True)
@@ -51,6 +53,7 @@ class PartWork:
         """Explain the rows of a part and write its files; what the journal says of them."""
         frame = self.cases.typed(part)
         out = self._explain(frame, deadline)
+        decimals.ask(out, range(max(0, min(len(out), SHORTENED - part.first))))
         answered = out.answered(part.first, row_hashes(out.schema, frame), self.cases.labels(part))
         table, claimed = as_parquet(as_arrow(answered)), certificates(answered)
         files = [("table", "parquet", table), ("certificates", "certificates.jsonl", claimed)]

@@ -25,6 +25,7 @@ from fewest.tables.schema import Feature, Schema
 
 Words = npt.NDArray[np.uint64]
 FIRST, SECOND = np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
+FEW = 16  # cells that are read one by one sooner than sorted by their level
 JSON_TEXT = ("from", "to", "alternatives")  # columns whose lists hold JSON text
 
 
@@ -52,8 +53,10 @@ def _words(column: pd.Series[Any], feature: Feature) -> Words:
     if feature.kind != "category" and pd.api.types.is_numeric_dtype(column.dtype):
         values = column.to_numpy(dtype=np.float64, na_value=np.nan) + 0.0  # -0.0 becomes 0.0
         return np.where(np.isnan(values), np.nan, values).view(np.uint64)
+    if len(column) <= FEW:
+        return np.array([MISSING if pd.isna(cell) else _word(_text(cell)) for cell in column.tolist()], dtype=np.uint64)
     codes, levels = pd.factorize(column)
-    words = np.array([*(_word(_text(level)) for level in levels), _word("\x00missing")], dtype=np.uint64)
+    words = np.array([*(_word(_text(level)) for level in levels), MISSING], dtype=np.uint64)
     return np.asarray(words[codes])
 
 
@@ -65,6 +68,9 @@ def _text(level: Any) -> str:
 
 def _word(text: str) -> np.uint64:
     return np.uint64(int.from_bytes(hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()[:8], "little"))
+
+
+MISSING = _word("\x00missing")
 
 
 def as_arrow(answered: Answered) -> Any:

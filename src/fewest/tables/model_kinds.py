@@ -152,6 +152,17 @@ def no_classes(model: Any) -> ModelError:
     return ModelError(f"{type(model).__name__} is not fitted (it has no classes_)", do="call fit first")
 
 
+def is_scorecard(model: Any) -> bool:
+    """Whether a model is a fitted scorecard of optbinning, which keeps classes and columns in its parts."""
+    named = type(model).__name__ == "Scorecard" and type(model).__module__.startswith("optbinning.")
+    return named and getattr(model, "estimator_", None) is not None
+
+
+def class_labels(model: Any) -> Any:
+    """The classes a model decides between; None where it has none."""
+    return getattr(model.estimator_ if is_scorecard(model) else model, "classes_", None)
+
+
 def check_is_fitted(model: Any) -> None:
     """Refuse an estimator that says itself that it was not fitted."""
     if type(model).__module__.startswith("sklearn"):
@@ -172,6 +183,8 @@ def column_names(model: Any) -> tuple[str, ...] | None:
         names = model.feature_names if library == "xgboost" else model.feature_name()
         if names is not None and list(names) == [f"Column_{k}" for k in range(len(names))]:
             names = None  # LightGBM's names for columns that had none
+    if is_scorecard(model):
+        names = model.binning_process_.variable_names
     if names is None and type(model).__module__.startswith("catboost"):
         names = getattr(model, "feature_names_", None)
     return None if names is None else tuple(str(name) for name in names)

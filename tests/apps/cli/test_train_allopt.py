@@ -240,3 +240,17 @@ def test_help_is_printed_without_anything_heavy(arguments: list[str]) -> None:
     assert done.returncode == 0
     assert "Usage" in done.stdout
     assert done.stderr.split() == ["False", "False", "False"]
+
+
+def test_missing_values_are_filled_in_where_that_is_asked_for(
+    table: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    holes = pd.read_csv(table)
+    holes.loc[::7, "age"] = np.nan
+    holes.to_csv(tmp_path / "holes.csv", index=False)
+    assert ask(tmp_path / "holes.csv") == 3
+    assert "--encoder fill" in capsys.readouterr().err
+    out = tmp_path / "run"
+    assert ask(tmp_path / "holes.csv", "--encoder", "fill", "--out", str(out)) == 0
+    explain = ["explain", str(tmp_path / "holes.csv"), "--model", str(out / "model.skops")]
+    assert main([*explain, "--references", str(out / "references.json")]) == 0

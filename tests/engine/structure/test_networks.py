@@ -112,6 +112,29 @@ def test_torch_modules_are_read(names, options, tools, scaled):
     assert isinstance(structure, Network)
 
 
+@pytest.mark.parametrize("affine", [True, False])
+def test_batch_norms_with_stored_statistics_are_read(affine, tools, scaled):
+    torch = pytest.importorskip("torch")
+    torch.manual_seed(1)
+    norm, rows = torch.nn.BatchNorm1d, torch.as_tensor(scaled[2], dtype=torch.float32)
+    module = torch.nn.Sequential(
+        norm(6, affine=affine), torch.nn.Linear(6, 8), norm(8, affine=affine), torch.nn.ReLU(),
+        norm(8, affine=affine), torch.nn.Dropout(0.2), torch.nn.Linear(8, 1),
+    )  # fmt: skip
+    for layer in module.modules():
+        if isinstance(layer, norm) and affine:
+            torch.nn.init.normal_(layer.weight), torch.nn.init.normal_(layer.bias)
+    module(rows * 3 + 1)  # statistics of other rows
+    assert "eval" in read(module).reason
+    module.eval()
+    middle = float(np.median(torch_score(module, scaled[2])))
+    right = read(module, threshold=middle)
+    assert isinstance(right, Network)
+    assert tools.wrong(module, right, scaled[2], middle, scorer=torch_score) == []
+    module[2].running_mean += 0.5
+    assert tools.wrong(module, right, scaled[2], middle, scorer=torch_score)  # a layer read before it changed
+
+
 def test_torch_outputs_are_compared_and_wrong_readings_caught(tools, scaled):
     module = sequential("ReLU", outputs=3)
     right = read(module, positive=2, against=0)

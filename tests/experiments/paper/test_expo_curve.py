@@ -52,12 +52,12 @@ def test_the_folds_are_those_of_all_opts_search() -> None:
     assert sorted(index for fold in folds for index in fold.X_test.index) == sorted(rows.X_train.index)
 
 
-def test_a_quick_unit_has_the_whole_curve_and_a_tuned_line(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_quick_unit_has_the_ends_of_the_curve_and_a_tuned_line(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(expo_curve, "TRAINED", {"LR": "logistic"})
     monkeypatch.setattr(expo_curve, "REGULARIZERS", {"1DFed": "1d"})
     table: Any = find("expo_curve", quick=True)
     records = table.cells("german", 0, lambda line: None)
-    assert [record.method for record in records] == [f"LR 1DFed {choice}" for choice in (*GRID, "tuned")]
+    assert [record.method for record in records] == [f"LR 1DFed {choice}" for choice in (GRID[0], GRID[-1], "tuned")]
     assert sum(record.figures["chosen"] for record in records[:-1]) == 1
     assert "held_sev" in records[0].figures
     assert "sev" not in records[0].figures

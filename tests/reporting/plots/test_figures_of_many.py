@@ -84,14 +84,14 @@ def test_labels_may_have_different_features() -> None:
 
 
 def test_bars_can_be_told_apart_without_colour(out: fw.Explanations) -> None:
-    ax = SevDistributionDisplay.from_explanations({"one": out, "two": out}).plot().ax_
+    ax = SevDistributionDisplay.from_explanations({"one": out, "two": out}).plot(style="paper").ax_
     looks = {(bar.get_hatch(), bar.get_facecolor()) for bars in ax.containers for bar in bars.patches}
     assert len(looks) == 2
     assert all(is_grey(face) for _, face in looks)
 
 
 def test_points_are_joined_in_order_and_those_without_a_number_are_left_out() -> None:
-    ax = TradeOffDisplay(POINTS).plot().ax_
+    ax = TradeOffDisplay(POINTS).plot(style="paper").ax_
     drawn = [tuple(part.get_offsets()[0]) for part in ax.collections if len(part.get_offsets())]
     assert drawn == [(2.0, 1.0), (1.5, 0.8), (1.9, 1.2)]
     assert [(arrow.xyann, arrow.xy) for arrow in ax.texts] == [(pytest.approx((2.0, 1.0)), pytest.approx((1.5, 0.8)))]
@@ -155,3 +155,24 @@ def test_without_matplotlib_the_install_line_is_given(monkeypatch: pytest.Monkey
     monkeypatch.setitem(sys.modules, "matplotlib.pyplot", None)
     with pytest.raises(MissingExtraError, match=r'pip install "fewest\[plots\]"'):
         TradeOffDisplay(POINTS).plot()
+
+
+def test_screens_have_colours_titles_and_the_same_hatches(out: fw.Explanations) -> None:
+    display = SevDistributionDisplay.from_explanations({"one": out, "two": out})
+    screen, paper = display.plot().ax_, display.plot(style="paper").ax_
+    faces, hatches = (
+        (
+            {bar.get_facecolor() for bars in ax.containers for bar in getattr(bars, "patches", ())}
+            for ax in (screen, paper)
+        ),
+        [[bar.get_hatch() for bars in ax.containers for bar in getattr(bars, "patches", ())] for ax in (screen, paper)],
+    )
+    coloured, grey = faces
+    assert not any(is_grey(face) for face in coloured)
+    assert all(is_grey(face) for face in grey)
+    assert hatches[0] == hatches[1]
+    assert screen.get_title() == "How many features must change"
+    assert paper.get_title() == ""
+    assert screen.yaxis.get_major_formatter()(0.5, None) == "50%"
+    with pytest.raises(fw.errors.UsageError, match="style"):
+        display.plot(style="glossy")  # type: ignore[arg-type]

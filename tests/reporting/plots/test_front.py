@@ -28,7 +28,7 @@ def _close_figures():
 
 
 def test_points_stand_where_the_trees_are_and_the_chosen_one_is_marked():
-    shown = FrontDisplay(FRONT).plot()
+    shown = FrontDisplay(FRONT).plot(style="paper")
     others, best, chosen = shown.ax_.collections
     assert others.get_offsets().tolist() == [[1.4, 0.71]]
     assert best.get_offsets().tolist() == [[1.0, 0.7], [1.1, 0.72]]

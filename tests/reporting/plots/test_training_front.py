@@ -38,7 +38,7 @@ def test_bands_reach_down_from_the_best_that_could_be_chosen() -> None:
 
 
 def test_nothing_is_said_by_colour_alone() -> None:
-    ax = TrainingFrontDisplay(FRONT).plot().ax_
+    ax = TrainingFrontDisplay(FRONT).plot(style="paper").ax_
     for points in ax.collections:
         colours = np.concatenate([points.get_edgecolors(), points.get_facecolors()])
         assert (colours[:, :1] == colours[:, :3]).all()

@@ -30,12 +30,13 @@ datasets = group("datasets", "The paper's datasets: found here, or where to get 
 
 Kind = StrEnum("Kind", {"single": "single", "clusters": "clusters", "near_threshold": "near-threshold"})
 Compared = StrEnum("Compared", ["single", "clusters"])
+Encoder = StrEnum("Encoder", ["curves", "linear", "plain", "fill"])
 File = Annotated[Path, typer.Argument(help="A references file, .json.", show_default=False)]
 Table = Annotated[Path, typer.Argument(help="Training table: .csv, .csv.gz or .parquet.", show_default=False)]
 Target = Annotated[str, typer.Option(help="Column with the labels.")]
 TestSize = Annotated[float, typer.Option(help="Share of the rows kept for the test.")]
 PAPER_RUN = Path("paper-run")
-SPLITS = "First N splits. Default: 10, but 3 of Diabetes and of expo; quick: 1."
+SPLITS = "First N splits. Default: 10, but 3 of Diabetes (trees, All-Opt: 10) and of expo; quick: 1."
 Name = Annotated[str, typer.Argument(help="See `fewest paper list`.", show_default=False)]
 Data = Annotated[str | None, typer.Option(help="Datasets with commas between. Default: all.")]
 DataDir = Annotated[Path | None, typer.Option(help="Folder with the data. Default: FEWEST_DATA.")]
@@ -151,6 +152,9 @@ class AllOptRequest:
         Model.logistic
     )
     references: Annotated[Compared, typer.Option(help="Typical cases decisions are compared with.")] = Compared.single
+    encoder: Annotated[
+        Encoder | None, typer.Option(help="How columns are encoded; fill: numbers scaled, missing values filled in.")
+    ] = None
     c1: Annotated[float | None, typer.Option(help="Weight of the SEV loss. Default: 1.")] = None
     c2: Annotated[float, typer.Option(help="Weight of the loss of references that are decided positive.")] = 1.0
     search: Annotated[bool, typer.Option("--search", help="Choose C1 on training rows held out.")] = False

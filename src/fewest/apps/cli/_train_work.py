@@ -17,7 +17,7 @@ from fewest.errors import DataError, FewestWarning, MissingExtraError, UsageErro
 from fewest.experiments.paper.data import Rows
 from fewest.experiments.paper.trees import measure
 from fewest.models.rashomon import TOptClassifier
-from fewest.models.training import AllOptClassifier, AllOptSearchCV, Comparison, compare
+from fewest.models.training import AllOptClassifier, AllOptSearchCV, Architecture, Comparison, compare
 from fewest.models.trees.file import as_dict, save_tree
 from fewest.reporting import tree_svg, tree_text
 from fewest.tables.files import write_bytes, write_text
@@ -146,13 +146,18 @@ def run_allopt(request: AllOptRequest) -> int:
     plain = AllOptClassifier(
         request.model.value, request.references.value, c1=C1 if request.c1 is None else request.c1, c2=request.c2,
         warmup_epochs=request.warmup_epochs, epochs=request.epochs, positive=own[1], device=request.device,
-        random_state=request.random_state, verbose=not request.search,
+        random_state=request.random_state, verbose=not request.search, architecture=_architecture(request, X),
     )  # fmt: skip
     model: AllOptClassifier | AllOptSearchCV = clone(plain)
     if request.search:
         tolerance = TOLERANCE if request.tolerance is None else request.tolerance
         model = AllOptSearchCV(plain, tolerance=tolerance, random_state=request.random_state, verbose=True)
-    model.fit(X_train, y_train)
+    try:
+        model.fit(X_train, y_train)
+    except DataError as error:
+        if request.encoder is None and X_train.isna().any(axis=None):
+            raise DataError(error.message, do="fill it in, or pass --encoder fill") from error
+        raise
     with warnings.catch_warnings():
         # What is wrong with the model before does not concern the one that was asked for.
         warnings.simplefilter("ignore", FewestWarning)
@@ -168,6 +173,24 @@ def run_allopt(request: AllOptRequest) -> int:
     if report["files"]:
         print(clean(f"\nWritten: {', '.join(report['files'])}.\n{MODEL_USE}"))
     return 0
+
+
+def _architecture(request: AllOptRequest, X: pd.DataFrame) -> Architecture | None:
+    """How columns are encoded, where the call says so."""
+    if request.encoder is None:
+        return None
+    if request.encoder.value != "fill":
+        return Architecture(encoder=request.encoder.value)
+    from sklearn.compose import make_column_transformer
+    from sklearn.impute import SimpleImputer
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import OneHotEncoder, StandardScaler
+
+    numbers = list(X.select_dtypes("number"))
+    filled = make_pipeline(SimpleImputer(strategy="median"), StandardScaler())
+    levels = make_pipeline(SimpleImputer(strategy="most_frequent"), OneHotEncoder(handle_unknown="ignore"))
+    others = [name for name in X.columns if name not in numbers]
+    return Architecture(encoder=make_column_transformer((filled, numbers), (levels, others)))
 
 
 def _report(

@@ -24,7 +24,8 @@ from fewest.tables.arrays import Floats
 
 _TORCH_ACTIVATIONS = {"ReLU": "relu", "Tanh": "tanh", "Sigmoid": "logistic"}
 _TORCH_IGNORED = frozenset({"Identity", "Flatten", "Dropout"})
-_Layers = list[tuple[Floats, Floats]]
+_TORCH_LINEAR = frozenset({"Linear", "BatchNorm1d"})
+Layers = list[tuple[Floats, Floats]]
 
 
 def read_mlp(model: Any, question: Question) -> FoundQuestion | Opaque:
@@ -42,7 +43,7 @@ def read_mlp(model: Any, question: Question) -> FoundQuestion | Opaque:
         if layers[-1][0].shape[1] > 1 or model.out_activation_ not in ("identity", "exp"):
             return Opaque(f"{type(model).__name__}: several outputs, or its last activation, are not read")
         link = number_link(question, plain(eps=eps) if model.out_activation_ == "identity" else exponential(eps))
-    return _network(layers, model.activation, link, question, as_floats)
+    return network(layers, model.activation, link, question, as_floats)
 
 
 def read_torch(model: Any, question: Question) -> FoundQuestion | Opaque:
@@ -51,6 +52,11 @@ def read_torch(model: Any, question: Question) -> FoundQuestion | Opaque:
     names = [type(module).__name__ for module in modules]
     if model.training and any(name == "Dropout" and module.p > 0 for name, module in zip(names, modules, strict=True)):
         return Opaque("the torch module is in training mode and has dropout; call model.eval() first")
+    if any(
+        name == "BatchNorm1d" and (module.training or module.running_mean is None)
+        for name, module in zip(names, modules, strict=True)
+    ):
+        return Opaque("the torch module normalises by the rows beside a row; call model.eval() first")
     parts = [(name, module) for name, module in zip(names, modules, strict=True) if name not in _TORCH_IGNORED]
     outputs = next((int(module.out_features) for name, module in reversed(parts) if name == "Linear"), None)
     if outputs is None:
@@ -68,15 +74,16 @@ def read_torch(model: Any, question: Question) -> FoundQuestion | Opaque:
     if (question.against is None) == (outputs > 2):
         return Opaque(f"torch: {outputs} outputs do not fit the question (two classes, or 'against')")
     linear, activation = layers
-    single = "float32" in str(parts[-1][1].weight.dtype)
+    single = "float32" in str(next(module.weight.dtype for name, module in parts if name == "Linear"))
     eps = EPS32 if single else EPS64
     link = margin_link(question, logistic(eps=eps))
-    return _network(linear, activation, link, question, as_float32_values if single else as_floats)
+    return network(linear, activation, link, question, as_float32_values if single else as_floats)
 
 
-def _network(
-    layers: _Layers, activation: str, link: Link, question: Question, prepare: Callable[[Any], Floats]
+def network(
+    layers: Layers, activation: str, link: Link, question: Question, prepare: Callable[[Any], Floats]
 ) -> FoundQuestion:
+    """Layers as a `Network` with one raw output: a single one, or the difference of two."""
     weight, bias = layers[-1]
     if weight.shape[1] == 1:
         last = (question.sign * weight, question.sign * bias)
@@ -90,7 +97,7 @@ def _network(
     return FoundQuestion(Network(reading, weights, tuple(bias for _, bias in layers), activation), link)
 
 
-def _size(layers: _Layers) -> float:
+def _size(layers: Layers) -> float:
     """Largest output for inputs in [-1, 1] if no term cancelled another: the scale rounding errors live on."""
     reach = np.ones(layers[0][0].shape[0])
     for weight, bias in layers:
@@ -105,17 +112,30 @@ def _flat(module: Any) -> list[Any]:
     return [inner for child in module.children() for inner in _flat(child)]
 
 
-def _torch_layers(parts: Sequence[tuple[str, Any]]) -> tuple[_Layers, str] | Opaque:
+def _torch_layer(name: str, module: Any) -> tuple[Floats, Floats]:
+    """Weights and bias of a linear layer; one that normalises by stored statistics has a diagonal."""
+
+    def numbers(tensor: Any) -> Floats:
+        return np.asarray(tensor.detach().cpu().numpy().astype(np.float64))
+
+    if name == "BatchNorm1d":
+        mean, scale = numbers(module.running_mean), 1.0 / np.sqrt(numbers(module.running_var) + module.eps)
+        shift = np.zeros(len(mean))
+        if module.affine:
+            scale, shift = scale * numbers(module.weight), numbers(module.bias)
+        return np.diag(scale), shift - mean * scale
+    weight = numbers(module.weight).T
+    return weight, np.zeros(weight.shape[1]) if module.bias is None else numbers(module.bias)
+
+
+def _torch_layers(parts: Sequence[tuple[str, Any]]) -> tuple[Layers, str] | Opaque:
     """Weights and the one activation; Linear layers that follow each other directly become one."""
-    layers: _Layers = []
+    layers: Layers = []
     activations: set[str] = set()
     after_linear = False
     for name, module in parts:
-        if name == "Linear":
-            weight = module.weight.detach().cpu().numpy().astype(np.float64).T
-            bias = np.zeros(weight.shape[1])
-            if module.bias is not None:
-                bias = module.bias.detach().cpu().numpy().astype(np.float64)
+        if name in _TORCH_LINEAR:
+            weight, bias = _torch_layer(name, module)
             if after_linear:
                 before, shift = layers.pop()
                 weight, bias = before @ weight, shift @ weight + bias
@@ -124,7 +144,7 @@ def _torch_layers(parts: Sequence[tuple[str, Any]]) -> tuple[_Layers, str] | Opa
             activations.add(_TORCH_ACTIVATIONS[name])
         else:
             return Opaque(f"torch: a {name} layer is not read here")
-        after_linear = name == "Linear"
+        after_linear = name in _TORCH_LINEAR
     if not after_linear:
         return Opaque("torch: only Sequential modules that end in a Linear layer (and Sigmoid or LogSoftmax) are read")
     if len(activations) > 1:

@@ -16,6 +16,7 @@ from fewest.engine.structure.boosted_xgboost import read_xgboost
 from fewest.engine.structure.combinations import read_calibrated, read_pipeline, read_stacking, read_voting
 from fewest.engine.structure.hist_gradient import read_hist_gradient
 from fewest.engine.structure.networks import read_mlp, read_torch
+from fewest.engine.structure.onnx_graph import read_onnx
 from fewest.engine.structure.own_trees import NEUTRAL, read_leaf_sum, read_neutral
 from fewest.engine.structure.question import FoundQuestion, Question
 from fewest.engine.structure.rivals import read_one_vs_rest, read_rivals
@@ -67,6 +68,7 @@ _READERS: dict[tuple[str, str], Reader] = {
     **{("fewest", name): read_neutral for name in NEUTRAL},
     ("fewest", "LeafSumClassifier"): read_leaf_sum,
     ("fewest", "LightGBMModel"): read_lightgbm,
+    ("fewest", "OnnxClassifier"): read_onnx,
 }
 _WRAPPERS = {
     "FrozenEstimator": "estimator",

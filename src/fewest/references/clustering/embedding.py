@@ -16,6 +16,7 @@ import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from hashlib import sha256
 from typing import Any, Protocol
 
 import numpy as np
@@ -32,6 +33,9 @@ from fewest.tables.schema import Feature, Schema
 
 LANDMARKS = 4000
 NEIGHBOURS = 10
+# The last maps, by their rows and settings: a map does not know the model, and many models are clustered on one.
+MAPS_KEPT = 4
+_maps: dict[tuple[Any, ...], Floats] = {}
 
 
 class Fitted(Protocol):
@@ -173,7 +177,7 @@ class pacmap:  # noqa: N801
         if len(different) > self.landmarks:
             random = np.random.default_rng(self.random_state)
             different = different[np.sort(random.choice(len(different), self.landmarks, replace=False))]
-        places = _run_pacmap(different, self)
+        places = _kept_or_run(different, self)
         landmarks = np.ascontiguousarray(different.T)
         return Interpolated(landmarks, places, self.neighbours, _interpolate(Z, landmarks, places, self.neighbours))
 
@@ -201,6 +205,17 @@ def _interpolate(Z: Floats, landmarks: npt.NDArray[np.float32], places: Floats, 
     from fewest.references.clustering._neighbours import interpolate  # compiled when first needed
 
     return np.asarray(interpolate(np.ascontiguousarray(Z, dtype=np.float32), landmarks, places, neighbours))
+
+
+def _kept_or_run(rows: npt.NDArray[np.float32], settings: pacmap) -> Floats:
+    """Where PaCMAP puts rows; what it gave for the same rows and settings before is given again."""
+    key = (settings, rows.shape, sha256(rows.tobytes()).digest())
+    if key not in _maps:
+        places = _run_pacmap(rows, settings)
+        while len(_maps) >= MAPS_KEPT:
+            del _maps[next(iter(_maps))]
+        _maps[key] = places
+    return _maps[key].copy()
 
 
 def _run_pacmap(rows: npt.NDArray[np.float32], settings: pacmap) -> Floats:

@@ -1,6 +1,7 @@
 """Plots in scikit-learn's manner: ``SomeDisplay.from_estimator(...).plot()``. Needs matplotlib, loaded when drawing.
 
-Each can be read in grey: markers, hatches and words carry what is said. The numbers are in ``.table``.
+Colours differ for the colour-blind too; ``plot(style="paper")`` has greys, markers and hatches
+alone. The numbers are in ``.table``.
 """
 
 from fewest.reporting.plots.bars import BeforeAfterDisplay, FeatureFrequencyDisplay, SevDistributionDisplay

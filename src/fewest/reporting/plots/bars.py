@@ -2,27 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import pandas as pd
 
 from fewest.errors import UsageError, check_count
-from fewest.reporting.plots.display import HATCHES, Display, shade
+from fewest.reporting.plots.display import HATCHES, Display, percents
 from fewest.results.explanation import STATUSES, Status
 from fewest.results.explanations import Explanations
 
 NONE = "none"
 
 
-def _side_by_side(table: pd.DataFrame) -> Iterator[tuple[pd.DataFrame, float, float, dict[str, Any]]]:
+def _side_by_side(
+    table: pd.DataFrame, face: Callable[[int], str]
+) -> Iterator[tuple[pd.DataFrame, float, float, dict[str, Any]]]:
     """Rows of each label, where its bars stand beside the others', how wide they are, and how they look."""
     labels = list(dict.fromkeys(table["label"]))
     width = 0.8 / len(labels)
     for number, label in enumerate(labels):
-        look = {"color": shade(number), "hatch": HATCHES[number % len(HATCHES)], "edgecolor": "0.3", "linewidth": 0.8}
+        look = {"color": face(number), "hatch": HATCHES[number % len(HATCHES)], "edgecolor": "0.3", "linewidth": 0.8}
         own = table[table["label"] == label]
         yield own, (number - (len(labels) - 1) / 2) * width, width, {**look, "label": label}
 
@@ -50,6 +52,8 @@ class SevDistributionDisplay(Display):
     (['1'], [1.0])
     """
 
+    headline: ClassVar[str] = "How many features must change"
+
     @classmethod
     def from_explanations(cls, explanations: Explanations | Mapping[str, Explanations]) -> Self:
         """Of one table of explanations, or of several under labels."""
@@ -62,13 +66,15 @@ class SevDistributionDisplay(Display):
     def _draw(self, ax: Any) -> None:
         numbers = sorted({int(text) for text in self.table["sev"] if text != NONE})
         shown = [str(number) for number in numbers] + ([NONE] if (self.table["sev"] == NONE).any() else [])
-        for own, off, width, look in _side_by_side(self.table):
-            share = own.set_index("sev")["share"].reindex(shown, fill_value=0.0)
-            ax.bar(np.arange(len(shown)) + off, share, width, **look)
+        for own, off, width, look in _side_by_side(self.table, self.face):
+            drawn = own.set_index("sev")[["share", "cases"]].reindex(shown, fill_value=0)
+            bars = ax.bar(np.arange(len(shown)) + off, drawn["share"], width, **look)
+            ax.bar_label(bars, [f"{count:,}" for count in drawn["cases"]], padding=2, fontsize="small")
         ax.set_xticks(np.arange(len(shown)), shown)
-        ax.set_ylim(0, 1)
+        ax.set_ylim(0, 1.05)
+        percents(ax.yaxis)
         ax.set_xlabel("features that must change (SEV)")
-        ax.set_ylabel("share of the cases decided against")
+        ax.set_ylabel("share of the refused cases")
         if set(self.table["label"]) != {""}:
             ax.legend(frameon=False)
 
@@ -103,6 +109,8 @@ class FeatureFrequencyDisplay(Display):
     [{'label': '', 'feature': 'debt', 'cases': 2, 'share': 1.0}]
     """
 
+    headline: ClassVar[str] = "Which features change"
+
     @classmethod
     def from_explanations(cls, explanations: Explanations | Mapping[str, Explanations], most: int = 12) -> Self:
         """Of the explained cases of one table of explanations, or of several under labels; features in most of them."""
@@ -118,13 +126,14 @@ class FeatureFrequencyDisplay(Display):
 
     def _draw(self, ax: Any) -> None:
         features = list(dict.fromkeys(self.table["feature"]))
-        for rows, off, height, look in _side_by_side(self.table):
+        for rows, off, height, look in _side_by_side(self.table, self.face):
             own = rows.set_index("feature")[["share", "cases"]].reindex(features, fill_value=0)
             bars = ax.barh(np.arange(len(features)) + off, own["share"], height, **look)
             ax.bar_label(bars, [f"{count:,}" for count in own["cases"]], padding=3)
         ax.set_yticks(np.arange(len(features)), features)
         ax.invert_yaxis()
         ax.set_xlim(0, 1.1)
+        percents(ax.xaxis)
         ax.set_xlabel("share of the explanations")
         if set(self.table["label"]) != {""}:
             ax.legend(frameon=False)
@@ -161,6 +170,7 @@ class BeforeAfterDisplay(Display):
     ['LR', 'MLP']
     """
 
+    headline: ClassVar[str] = "Before and after"
     what: str = "mean SEV"
 
     @classmethod
@@ -176,7 +186,7 @@ class BeforeAfterDisplay(Display):
         if len(self.table) == 0:
             raise UsageError("there is nothing to compare", do="pass at least one pair")
         places, width = np.arange(len(self.table)), 0.38
-        for side, name, face, hatch in ((-1, "before", "white", "///"), (1, "after", "0.45", "")):
+        for side, name, face, hatch in ((-1, "before", self.face(0), "///"), (1, "after", self.face(2), "")):
             spread = self.table.get(f"{name}_sd")
             bars = ax.bar(
                 places + side * width / 2, self.table[name], width, label=name, color=face, hatch=hatch,

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise, product
 from textwrap import fill
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -48,6 +48,7 @@ class HypercubeDisplay(Display):
     (['11', '10', '01', '00'], ['amount'])
     """
 
+    headline: ClassVar[str] = "Which of the changes are needed?"
     features: tuple[str, ...] = ()
 
     @classmethod
@@ -70,7 +71,8 @@ class HypercubeDisplay(Display):
     def _draw(self, ax: Any) -> None:
         place = _places(self.table)
         self._edges(ax, place)
-        for accepted, (word, face, marker) in enumerate(KINDS):
+        for accepted, (word, grey, marker) in enumerate(KINDS):
+            face = grey if self.style == "paper" else self.face(1 - accepted)
             own = self.table.index[self.table["accepted"] == bool(accepted)]
             ax.scatter(
                 place[own, 0], place[own, 1], s=90, marker=marker, facecolors=face, edgecolors="black", zorder=3,

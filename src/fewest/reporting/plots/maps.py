@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -12,7 +12,7 @@ import pandas as pd
 
 from fewest.errors import UsageError, check_count
 from fewest.references import References
-from fewest.reporting.plots.display import Display, ink, marker, shade
+from fewest.reporting.plots.display import Display, ink, marker
 from fewest.results.explanation import STATUSES, Status
 from fewest.tables.schema import Feature
 
@@ -47,6 +47,7 @@ class RegionDisplay(Display):
     ['SEV 1', 'SEV 2', 'accepted']
     """
 
+    headline: ClassVar[str] = "How many features must change, by two of them"
     stars: pd.DataFrame
 
     @classmethod
@@ -84,7 +85,7 @@ class RegionDisplay(Display):
         code = (
             self.table["region"].map({region: k for k, region in enumerate(shown)}).to_numpy().reshape(len(y), len(x))
         )
-        faces = [_face(region) for region in shown]
+        faces = [self.face(_number(region)) for region in shown]
         norm = BoundaryNorm(np.arange(len(shown) + 1) - 0.5, len(shown))
         ax.pcolormesh(x, y, code, cmap=ListedColormap(faces), norm=norm, shading="nearest", rasterized=True)
         for number, region in enumerate(shown):
@@ -133,10 +134,10 @@ def _order(region: str) -> tuple[int, str]:
     return ({ACCEPTED: 0, NONE: 2}.get(region, 1), region)
 
 
-def _face(region: str) -> str:
-    """The same grey in every map: darker where more must change, darkest where nothing helps."""
+def _number(region: str) -> int:
+    """The same filling in every map; of greys darker where more must change, darkest where nothing helps."""
     number = {ACCEPTED: 0, NONE: 3}.get(region)
-    return shade(min(2, int(region.split()[1])) if number is None else number)
+    return min(2, int(region.split()[1])) if number is None else number
 
 
 def _middle(inside: npt.NDArray[np.bool_]) -> tuple[int, int]:
@@ -215,22 +216,30 @@ class ClusterMapDisplay(Display):
         for number, name in enumerate(self.table["reference"]):
             own = self.points[self.points["accepted"] & (self.points["cluster"] == number)]
             ax.scatter(
-                own["x"], own["y"], s=14, marker=marker(number), facecolors=shade(number),
+                own["x"], own["y"], s=14, marker=marker(number), facecolors=self.face(number),
                 edgecolors="0.25", linewidths=0.4, label=name, zorder=2,
             )  # fmt: skip
         ax.scatter(
             self.table["x"], self.table["y"], s=230, marker="*", facecolors="white", edgecolors="black", linewidths=1.3,
             label="centre", zorder=3,
         )  # fmt: skip
-        for line in self.table.itertuples():
+        for line, lower in zip(self.table.itertuples(), self._crowded(), strict=True):
             ax.annotate(
-                line.reference, (line.x, line.y), (0, 9), textcoords="offset points", ha="center", fontsize=8, zorder=4,
+                line.reference, (line.x, line.y), (0, -19 if lower else 9), textcoords="offset points", ha="center",
+                fontsize=8, zorder=4,
                 bbox={"boxstyle": "round,pad=0.15", "facecolor": "white", "edgecolor": "none", "alpha": 0.8},
             )  # fmt: skip
         ax.set_xticks([])
         ax.set_yticks([])
-        ax.set_title(f"{len(self.points):,} of {self.of:,} rows")
+        ax.set_title(f"{len(self.points):,} of {self.of:,} rows", fontsize=10)
         ax.legend(frameon=False, fontsize="x-small", loc="best", markerscale=0.8)
+
+    def _crowded(self) -> list[bool]:
+        """Whether the name of each centre stands below it: another centre is close above."""
+        x, y = (self.table[name].to_numpy(dtype=float) for name in ("x", "y"))
+        wide, high = (np.ptp(self.points[name]) or 1.0 for name in ("x", "y"))
+        near = (np.abs(x[:, None] - x) < 0.25 * wide) & (y > y[:, None]) & (y - y[:, None] < 0.12 * high)
+        return [bool(row.any()) for row in near]
 
 
 def _sample(count: int, most: int, random_state: int) -> npt.NDArray[np.int64]:

@@ -9,12 +9,12 @@ import pandas as pd
 
 from fewest.errors import UsageError
 from fewest.reporting.plots.bars import FeatureFrequencyDisplay, SevDistributionDisplay
-from fewest.reporting.plots.display import Display, needs_matplotlib
+from fewest.reporting.plots.display import Display, Style, needs_matplotlib
 from fewest.results.explanation import Explanation, show_score
 from fewest.results.explanations import Explanations
 from fewest.tables.wording import clip, show_measured, show_name
 
-DOWN, UP, HATCH_DOWN, HATCH_UP = "#56b4e9", "#e69f00", "", "///"  # the hatch says it without colour
+HATCH_DOWN, HATCH_UP = "", "///"  # the hatch says it without colour
 LONGEST = 40
 
 
@@ -74,7 +74,7 @@ class ScoreLineDisplay(Display):
         for place, row in enumerate(self.table.itertuples()):
             falls = row.after < row.before
             ax.barh(
-                place, row.after - row.before, left=row.before, height=0.6, color=DOWN if falls else UP,
+                place, row.after - row.before, left=row.before, height=0.6, color=self.face(0 if falls else 1),
                 hatch=HATCH_DOWN if falls else HATCH_UP, edgecolor="0.2", linewidth=0.8,
             )  # fmt: skip
             if place:
@@ -99,12 +99,14 @@ class ScoreLineDisplay(Display):
         ax.figure.tight_layout()
 
 
-def overview(explanations: Explanations) -> Any:
+def overview(explanations: Explanations, style: Style = "screen") -> Any:
     """How many features must change and which ones come up, side by side; returns the figure.
 
     Parameters
     ----------
     explanations : Explanations
+    style : str
+        ``screen``, or ``paper`` without colours.
 
     Examples
     --------
@@ -117,9 +119,7 @@ def overview(explanations: Explanations) -> Any:
     with needs_matplotlib("plots"):
         import matplotlib.pyplot as plt
     figure, (left, right) = plt.subplots(1, 2, figsize=(10, 4.2))
-    SevDistributionDisplay.from_explanations(explanations).plot(left)
-    FeatureFrequencyDisplay.from_explanations(explanations).plot(right)
-    left.set_title("How many features must change", fontsize=10)
-    right.set_title("Which features change", fontsize=10)
+    SevDistributionDisplay.from_explanations(explanations).plot(left, style=style)
+    FeatureFrequencyDisplay.from_explanations(explanations).plot(right, style=style)
     figure.tight_layout()
     return figure

@@ -8,13 +8,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 import pandas as pd
 
 from fewest.errors import UsageError
-from fewest.reporting.plots.display import LINES, Display, key_markers, marker, shade
+from fewest.reporting.plots.display import LINES, Display, key_markers, marker, percents
 from fewest.results.explanations import Explanations
 
 if TYPE_CHECKING:
@@ -54,6 +54,7 @@ class TradeOffDisplay(Display):
     'mean SEV'
     """
 
+    headline: ClassVar[str] = "What references cost and give"
     x: str = "sev"
     y: str = "l_inf"
 
@@ -91,13 +92,13 @@ class TradeOffDisplay(Display):
                 )
             for variant, point in zip(own["variant"], ends, strict=True):
                 ax.scatter(
-                    *point, marker=marker(place), s=42, facecolors=shade(variants.index(variant)),
+                    *point, marker=marker(place), s=42, facecolors=self.face(variants.index(variant)),
                     edgecolors="black", linewidths=0.9, zorder=3,
                 )  # fmt: skip
         ax.margins(0.12)
         ax.set_xlabel(WORDS.get(self.x, self.x))
         ax.set_ylabel(WORDS.get(self.y, self.y))
-        key_markers(ax, labels, variants)
+        key_markers(ax, labels, variants, face=self.face)
         ax.legend(frameon=False, fontsize="small")
 
 
@@ -135,6 +136,7 @@ class FlexibilityDisplay(Display):
     ([0.0, 0.1], [1.0, 1.0])
     """
 
+    headline: ClassVar[str] = "What flexible references change"
     y: str = "sev"
 
     @classmethod
@@ -169,7 +171,7 @@ class FlexibilityDisplay(Display):
             own = drawn[drawn["label"] == label]
             ax.plot(
                 own["flexibility"], own[self.y], linestyle=LINES[place % len(LINES)], color="0.3",
-                marker=marker(place), markerfacecolor=shade(place), markeredgecolor="black",
+                marker=marker(place), markerfacecolor=self.face(place), markeredgecolor="black",
                 label=label,
             )  # fmt: skip
         amounts = sorted(set(self.table["flexibility"]))
@@ -206,6 +208,8 @@ class FloorDisplay(Display):
     [1.0, 2.0]
     """
 
+    headline: ClassVar[str] = "What a floor of credibility costs"
+
     @classmethod
     def from_explainer(cls, explainer: Explainer, X: Any, quantiles: Sequence[float] = QUANTILES) -> Self:
         """Explain the cases once for every floor, given as quantiles of the accepted cases' own densities.
@@ -231,8 +235,16 @@ class FloorDisplay(Display):
     def _draw(self, ax: Any) -> None:
         places = np.arange(len(self.table))
         share = ax.twinx()
-        share.bar(places, self.table["not_credible"], width=0.6, color="0.85", edgecolor="0.5", label="not credible")
+        share.bar(
+            places,
+            self.table["not_credible"],
+            width=0.6,
+            color="0.85" if self.style == "paper" else self.face(0),
+            edgecolor="0.5",
+            label="not credible",
+        )
         share.set_ylim(0, 1)
+        percents(share.yaxis)
         share.set_ylabel("share of cases that nothing credible turns (bars)")
         ax.plot(places, self.table["mean_sev"], marker="o", color="black", label="mean SEV")
         ax.set_zorder(share.get_zorder() + 1)
@@ -279,7 +291,10 @@ class FrontDisplay(Display):
         scale = np.log1p(drawn["trees"].to_numpy(dtype=float)) - np.log1p(1.0)
         sizes = SMALLEST + (LARGEST - SMALLEST) * scale / np.log1p(10_000.0)
         best = drawn["pareto"].to_numpy(dtype=bool)
-        for kept, face, label in ((~best, "none", "other trees"), (best, "0.35", "nothing better in all three")):
+        for kept, face, label in (
+            (~best, "none", "other trees"),
+            (best, "0.35" if self.style == "paper" else self.face(0), "nothing better in all three"),
+        ):
             rows = drawn[kept]
             ax.scatter(
                 rows["mean_sev_t"], rows["accuracy"], s=sizes[kept], facecolors=face, edgecolors="0.35",
@@ -364,7 +379,7 @@ class TrainingFrontDisplay(Display):
         for _, branch in drawn[drawn["c1"] > 0].groupby("c2"):
             walked = pd.concat([start, branch])
             ax.plot(walked["mean_sev"], walked[measure], LINES[place % len(LINES)], color="0.35", linewidth=1.0)
-        faces = [shade(place + 1) if kept else "none" for kept in usable]
+        faces = [self.face(place + 1) if kept else "none" for kept in usable]
         ax.scatter(
             drawn["mean_sev"], drawn[measure], marker=marker(place), s=36, facecolors=faces,
             edgecolors="black", linewidths=0.8, zorder=3, label=name,

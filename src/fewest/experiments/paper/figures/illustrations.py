@@ -52,7 +52,7 @@ class TwoCasesFigure(Figure):
             out = self._explained(dataset)
             cases = _two_cases(out)
             for panel, row in zip(axes[2 * number : 2 * number + 2], cases, strict=False):
-                HypercubeDisplay.from_explanations(out, row, _span(out, row)).plot(panel)
+                HypercubeDisplay.from_explanations(out, row, _span(out, row)).plot(panel, style="paper")
                 panel.set_title(f"{dataset}: case {out.frame.index[row]}, {_reference(out, row)}, SEV {out[row].sev}")
                 steps.append(_steps(out, row).assign(dataset=dataset))
             for panel in axes[2 * number + len(cases) : 2 * number + 2]:

@@ -46,7 +46,7 @@ class ClusterMapsFigure(Figure):
         tables = []
         for panel, dataset in zip(axes, datasets, strict=True):
             tell(f"    {self.name}: {dataset}")
-            display = self._map(dataset).plot(panel)
+            display = self._map(dataset).plot(panel, style="paper")
             panel.set_title(f"{dataset}: {panel.get_title()}")
             tables.append(display.table.assign(dataset=dataset))
         numbers = pd.concat(tables, ignore_index=True)
@@ -87,7 +87,7 @@ class RegionsFigure(Figure):
                 steps = QUICK_STEPS if self.quick else STEPS
                 display = RegionDisplay.from_explainer(
                     Explainer(refs.decision, refs, n_jobs=1), rows.X_train[list(refs.schema.columns)], steps=steps
-                ).plot(panel)
+                ).plot(panel, style="paper")
                 panel.set_title(f"{dataset}: {refs.names[0]}")
                 counts = display.table["region"].value_counts().sort_index()
                 grid = pd.DataFrame({"points": counts, "share": counts / counts.sum()}).rename_axis("region")
@@ -148,7 +148,7 @@ class HypercubeFigure(Figure):
             refs = references.single(decision, rows.X_train, rows.y_train, on_positive="allow")
             out = Explainer(decision, refs, n_jobs=1, unseen="allow").explain(rows.X_test[:CASES])
             row = _case(out)
-            display = HypercubeDisplay.from_explanations(out, row, _span(out, row)).plot(panel)
+            display = HypercubeDisplay.from_explanations(out, row, _span(out, row)).plot(panel, style="paper")
             panel.set_title(f"{dataset}: case {out.frame.index[row]}, SEV {out[row].sev}")
             tables.append(display.table.assign(dataset=dataset, features=", ".join(display.features)))
         numbers = pd.concat(tables, ignore_index=True)

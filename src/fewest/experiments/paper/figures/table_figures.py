@@ -40,7 +40,7 @@ class TradeOffFigure(Figure):
             if own[["sev", self.drawn_as]].dropna().empty:
                 panel.text(0.5, 0.5, "nothing measured", ha="center", transform=panel.transAxes)
             else:
-                TradeOffDisplay(own, y=self.drawn_as).plot(panel)
+                TradeOffDisplay(own, y=self.drawn_as).plot(panel, style="paper")
             panel.set_title(dataset)
         one_legend(picture, axes)
         return Drawing(picture, points)
@@ -110,7 +110,7 @@ class FlexibilityFigure(Figure):
             dataset, y = datasets[number // 2], list(FLEXIBILITY_FIGURES)[number % 2]
             own = lines[lines["dataset"] == dataset]
             if own[y].notna().any():
-                FlexibilityDisplay(own, y=y).plot(panel)
+                FlexibilityDisplay(own, y=y).plot(panel, style="paper")
             panel.set_title(dataset)
         one_legend(picture, axes)
         return Drawing(picture, lines)
@@ -145,7 +145,7 @@ class AllOptFigure(Figure):
         panels = list(pairs.groupby(["dataset", "table", "figure"], sort=False))
         picture, axes = blank(len(panels))
         for panel, ((dataset, table, figure), own) in zip(axes, panels, strict=True):
-            BeforeAfterDisplay(own.reset_index(drop=True), what=BEFORE_AFTER[figure]).plot(panel)
+            BeforeAfterDisplay(own.reset_index(drop=True), what=BEFORE_AFTER[figure]).plot(panel, style="paper")
             panel.set_title(f"{dataset}, {table}")
         one_legend(picture, axes)
         return Drawing(picture, pairs)
