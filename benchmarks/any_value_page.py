@@ -142,14 +142,15 @@ def page(lines: list[list[Any]], seconds: float) -> str:
     parts = [
         "# The fewest features over all values, beside CP-SAT",
         "",
-        f"Written by `benchmarks/any_value_page.py` on {date.today().isoformat()}. `references.anyone` with its "
-        "defaults on the first refused rows of the test part, one thread, end to end: scoring, search, and the model's "
-        "own word on every answer (*valid*: the model decides otherwise on the changed row). CP-SAT (ortools) gets the "
-        "same leaves and values: one leaf per tree, the values of changed features inside it, the sum below the "
-        f"threshold, fewest changes; one thread, building included, stopped {seconds:g} seconds of wall clock "
-        "after it began to search. On a busy machine that is less processor time: the column shows how much it had "
-        "on average, so that shares below 100 % say little, and the ratio there is a lower bound. It minimises the count "
-        "alone; here the closest values of all smallest sets are found too. With few cases the fixed cost of a table weighs more.",
+        f"Written by `benchmarks/any_value_page.py` on {date.today().isoformat()}. "
+        "`references.anyone` with its defaults on the first refused rows of the test part, one thread, end to end: "
+        "scoring, search, and the model's own word on every answer (*valid*: the model decides otherwise on the changed row). CP-SAT (ortools) "
+        "gets the same leaves and values: one leaf per tree, the values of changed features inside it, the "
+        f"sum below the threshold, fewest changes; one thread, building included, stopped {seconds:g} seconds "
+        "of wall clock after it began to search. On a busy machine that is less processor time: the column "
+        "shows how much it had on average, so that shares below 100 % say little, and the ratio there is a "
+        "lower bound. It minimises the count alone; here the closest values of all smallest sets are found "
+        "too. With few cases the fixed cost of a table weighs more.",
         "",
         "| " + " | ".join(HEAD) + " |",
         "|" + "---|" * len(HEAD),
