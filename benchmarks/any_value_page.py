@@ -144,7 +144,8 @@ def page(lines: list[list[Any]], seconds: float) -> str:
         "",
         f"Written by `benchmarks/any_value_page.py` on {date.today().isoformat()}. "
         "`references.anyone` with its defaults on the first refused rows of the test part, one thread, end to end: "
-        "scoring, search, and the model's own word on every answer (*valid*: the model decides otherwise on the changed row). CP-SAT (ortools) "
+        "scoring, search, and the model's own word on every answer (*valid*: the model decides otherwise on the "
+        "changed row). CP-SAT (ortools) "
         "gets the same leaves and values: one leaf per tree, the values of changed features inside it, the "
         f"sum below the threshold, fewest changes; one thread, building included, stopped {seconds:g} seconds "
         "of wall clock after it began to search. On a busy machine that is less processor time: the column "
