@@ -8,14 +8,15 @@ from typing import Any, Literal
 
 from fewest.decision import Decision
 from fewest.errors import check_word
+from fewest.references._anyone import anyone
 from fewest.references._leaves import leaves
 from fewest.references.base import References
 from fewest.references.clusters import clusters, near_threshold
 from fewest.references.single import single
 
-Kind = Literal["single", "clusters", "near_threshold", "leaves"]
+Kind = Literal["single", "clusters", "near_threshold", "leaves", "anyone"]
 KINDS: dict[str, Callable[..., References]] = {
-    "single": single, "clusters": clusters, "near_threshold": near_threshold, "leaves": leaves,
+    "single": single, "clusters": clusters, "near_threshold": near_threshold, "leaves": leaves, "anyone": anyone,
 }  # fmt: skip
 
 
@@ -25,7 +26,7 @@ def build(kind: Kind | str, decision: Decision, X: Any, y: Any, **options: Any) 
     Parameters
     ----------
     kind : str
-        ``single``, ``clusters``, ``near_threshold`` or ``leaves``: the function of that name.
+        ``single``, ``clusters``, ``near_threshold``, ``leaves`` or ``anyone``: the function of that name.
     decision : Decision
     X : table
         Training rows.

@@ -1,5 +1,6 @@
 import gzip
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -42,6 +43,37 @@ def test_json_answers_hold_up_against_the_model_itself(files: Any, capsys: pytes
         for change in record["changes"]:
             row[change["feature"]] = change["to"]
         assert files.model.predict(row)[0] == "good"
+
+
+def test_enough_says_which_other_values_would_do(files: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    assert ask(files, "--positive", "bad", "--enough") == 0
+    assert re.search(r"(or less|or more|between) .*instead of", capsys.readouterr().out)
+    assert ask(files, "--positive", "bad", "--enough", "--json") == 0
+    explained = [record for record in answers(capsys)["answers"] if record["status"] == "EXPLAINED"]
+    assert explained
+    assert all(len(record["enough"]) == len(record["changes"]) for record in explained)
+
+
+@pytest.mark.parametrize(
+    ("more", "why"),
+    [(("--plus",), "not defined"), (("--out", "out.csv"), "no column"), (("--out", "run"), "run folder does not hold")],
+)
+def test_enough_is_refused_where_it_has_no_place(
+    files: Any, more: tuple[str, ...], why: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert ask(files, "--positive", "bad", "--enough", *more) == 2
+    assert why in capsys.readouterr().err
+
+
+def test_any_value_of_accepted_cases_is_a_reference_on_the_command_line(
+    files: Any, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert ask(files, "--positive", "bad", "--json") == 0
+    single = [len(record["changes"]) for record in answers(capsys)["answers"] if record["status"] == "EXPLAINED"]
+    assert ask(files, "--positive", "bad", "--references", "anyone", "--json") == 0
+    anyone = [len(record["changes"]) for record in answers(capsys)["answers"] if record["status"] == "EXPLAINED"]
+    assert len(anyone) >= len(single)
+    assert sum(anyone) <= sum(single)
 
 
 @pytest.mark.parametrize("name", ["out.json", "out.csv", "out.html"])

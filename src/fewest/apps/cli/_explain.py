@@ -55,6 +55,7 @@ WAYS = (
 
 def run(request: ExplainRequest) -> int:
     """Explain the table; the results are written before an incomplete end is reported."""
+    _check_enough(request)
     if is_run_folder(request.out):
         return _run_folder(request)
     _check_one_table(request)
@@ -75,8 +76,9 @@ def run(request: ExplainRequest) -> int:
         )
     if request.out is not None:
         of = request.demo if request.table is None else request.table.name
-        write_result(out, request.out, f"Which facts decided? {of}", f"predicted {out[0].positive}")
-    print(out.to_json() if request.as_json else clean(as_text(out)))
+        write_result(out, request.out, f"Which facts decided? {of}", f"predicted {out[0].positive}", request.enough)
+    enough = request.enough
+    print(out.to_json(enough=enough) if request.as_json else clean(as_text(out, enough)))
     stopped = out.counts()[Status.BUDGET.value]
     if request.time_limit is not None and stopped and out.seconds >= request.time_limit:
         raise TimeLimitError(
@@ -168,6 +170,20 @@ def _check_one_table(request: ExplainRequest) -> None:
     for name, is_given in given.items():
         if is_given:
             raise UsageError(f"{name}: this takes a folder for the results", do="pass --out FOLDER")
+
+
+def _check_enough(request: ExplainRequest) -> None:
+    """Refuse --enough where it has no meaning or no place."""
+    if not request.enough:
+        return
+    if request.plus:
+        raise UsageError("--enough is not defined for --plus", do="leave one of them out")
+    if is_run_folder(request.out):
+        raise UsageError(
+            "--enough asks the model, which a run folder does not hold", do="pass --out FILE.json or .html"
+        )
+    if request.out is not None and request.out.suffix.lower() == ".csv":
+        raise UsageError("--enough: a .csv file has no column for ranges", do="pass --out FILE.json or FILE.html")
 
 
 def read_weights(pairs: Sequence[str]) -> dict[str, float]:
@@ -315,13 +331,13 @@ def _supplied(path: Path, source: Source) -> References:
     return supplied(source.decision, table, schema=source.schema)
 
 
-def as_text(out: Explanations) -> str:
-    """Figures, then the first sentences."""
+def as_text(out: Explanations, enough: bool = False) -> str:
+    """Figures, then the first sentences, with how much is enough where that is asked for."""
     lines = [str(out.summary())]
     against = np.flatnonzero(out.answers.status != STATUSES.index(Status.ALREADY_NEGATIVE))
     shown = [out[int(row)] for row in against[:SENTENCES]]
     if shown:
-        lines += ["", *(f"{answer.label}: {answer}" for answer in shown)]
+        lines += ["", *(f"{answer.label}: {answer.how_much if enough else answer}" for answer in shown)]
     if len(against) > len(shown):
         lines.append(f"... and {len(against) - len(shown):,} more: --json or --out gives all")
     return "\n".join(lines)

@@ -85,14 +85,14 @@ def save(path: Path, page: str) -> None:
         raise UsageError(f"{path} cannot be written: {error.strerror or error}", do="choose another place") from error
 
 
-def write_result(explanations: Explanations, path: Path, title: str, verb: str) -> None:
-    """Write explanations as JSON, CSV or an HTML report, by the file's ending."""
+def write_result(explanations: Explanations, path: Path, title: str, verb: str, enough: bool = False) -> None:
+    """Write explanations as JSON, CSV or an HTML report, by the file's ending; ``enough`` not as CSV."""
     kind = path.suffix.lower()
     if kind == ".json":
-        write_text(path, explanations.to_json() + "\n")
+        write_text(path, explanations.to_json(enough=enough) + "\n")
     elif kind == ".csv":
         explanations.to_csv(path)
     else:
         from fewest.reporting import html
 
-        write_text(path, html(explanations, title, verb=verb))
+        write_text(path, html(explanations, title, verb=verb, enough=enough))

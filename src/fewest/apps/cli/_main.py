@@ -25,7 +25,9 @@ INTERNAL = 1
 IN_PROCESS = "--in-process"
 # Commands that open files which somebody else may have made; `serve` has workers of its own.
 CONFINED = ("explain", "verify", "report", "explore", "letter", "letters", "compare", "references")
-REFERENCES = "Typical cases: a .csv or .json file; or single, clusters, near-threshold, leaves, made of --train."
+REFERENCES = (
+    "Typical cases: a .csv or .json file; or single, clusters, near-threshold, leaves, anyone, made of --train."
+)
 Unseen = StrEnum("Unseen", ["error", "allow", "skip"])
 DemoModel = StrEnum("DemoModel", ["logistic", "boosted", "mlp"])
 FEATURES = "Words for features, .csv: name, and any of label, unit, reason_code, protected, direction (up, down)."
@@ -103,6 +105,7 @@ class ExplainRequest:
     credibility: options.CredibilityKind = None
     plus: Annotated[bool, typer.Option("--plus", help="SEV+: the case's values that alone bring it about.")] = False
     alternatives: Annotated[int, typer.Option(min=0, help="List up to N smallest sets per case.", metavar="N")] = 0
+    enough: Annotated[bool, typer.Option("--enough", help="Say which other values of each change would do.")] = False
     time_limit: Annotated[float | None, typer.Option(min=0, help="Seconds; a run folder can go on later.")] = None
     out: Annotated[Path | None, typer.Option(help="File (.json, .csv or .html) or run folder to write.")] = None
     jobs: Annotated[int | None, typer.Option(min=1, help="Run folder: processes. Default: all cores.")] = None
