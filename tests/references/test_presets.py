@@ -175,5 +175,5 @@ def test_a_preset_without_pacmap_and_an_unknown_preset_are_clear_errors(monkeypa
     with pytest.raises(UsageError, match="preset"):
         clusters(DECISION, X, Y, preset="papers")  # type: ignore[arg-type]
     monkeypatch.setitem(sys.modules, "pacmap", None)
-    with pytest.raises(MissingExtraError, match=r"fewest\[cluster\]"):
-        clusters(DECISION, X, Y, n_clusters=2, preset="paper")
+    with pytest.raises(MissingExtraError, match=r"fewest\[cluster\]"):  # of other rows: maps of the same ones are kept
+        clusters(DECISION, X[30:], Y[30:], n_clusters=2, preset="paper")

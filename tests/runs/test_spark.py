@@ -83,7 +83,7 @@ class German:
         from pyarrow import parquet
 
         self.parts = [self.run.path / part["table"]["name"] for part in self.run.manifest["parts"]]
-        self.expected = pa.concat_tables([parquet.read_table(part) for part in self.parts])
+        self.expected = pa.concat_tables([parquet.read_table(part) for part in self.parts]).drop_columns(["decimals"])
 
 
 @pytest.fixture(scope="session")
@@ -157,7 +157,7 @@ def test_the_check_sees_rows_that_are_lost_doubled_or_changed(german: German, br
 def test_types_are_those_in_which_spark_reads_the_run_folder(session: Any, german: German) -> None:
     answers = explain(session.read.parquet(str(german.files)), german.explainer)
     read = session.read.parquet(*map(str, german.parts))
-    assert answers.schema.simpleString() == read.schema.simpleString()
+    assert answers.schema.simpleString() == read.drop("decimals").schema.simpleString()
     assert {row["row"] for row in answers.limit(5).collect()} == {None}
 
 

@@ -32,8 +32,9 @@ def explain_batches(
 ) -> Iterator[Any]:
     """Explain a stream of Arrow batches into a stream of Arrow batches.
 
-    Every row is answered once, in order, with the columns and types of a run folder's part files. The answers do not
-    depend on how the rows are cut into batches, nor on ``chunk_rows``. At most one chunk and one batch are held.
+    Every row is answered once, in order, with the columns and types of a run folder's part files (without
+    ``decimals``: nothing is shown here). The answers do not depend on how the rows are cut into batches, nor on
+    ``chunk_rows``. At most one chunk and one batch are held.
 
     Parameters
     ----------
@@ -157,4 +158,4 @@ class Answering:
         """The answers to consecutive rows as a pyarrow Table."""
         frame = self.typed(pieces, first)
         out = explained(self.explainer, frame, self.alternatives)
-        return as_arrow(out.answered(first, row_hashes(out.schema, frame)))
+        return as_arrow(out.answered(first, row_hashes(out.schema, frame))).drop_columns(["decimals"])

@@ -38,8 +38,9 @@ def explain(
 ) -> Any:
     """Explain the rows of a Spark DataFrame.
 
-    The result has the columns of a run folder, with the types in which Spark reads its part files. Like every
-    DataFrame it is lazy. An error in a row ends the Spark job; its text names the partition and the rows.
+    The result has the columns of a run folder (without ``decimals``), with the types in which Spark reads its part
+    files. Like every DataFrame it is lazy. An error in a row ends the Spark job; its text names the partition and the
+    rows.
 
     The explainer is pickled and sent over Spark's own channel to the executors, which must have the same versions of
     ``fewest`` and of the model's library installed. Unpickling runs code: use a cluster whose members trust each
