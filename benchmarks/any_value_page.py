@@ -159,7 +159,7 @@ def page(lines: list[list[Any]], seconds: float) -> str:
         "",
         f"Proved by both: {compared} cases, of which {differ} differ in the number of features.",
         "",
-        "Not measured here: oceanpy, which needs a newer Python, PyXAI" + "".join(f"; {one}" for one in left) + ".",
+        f"Not measured here: {'; '.join(['oceanpy, PyXAI', *left])} (a model that refuses nobody has no line).",
         "",
     ]
     return "\n".join(parts)
