@@ -81,5 +81,6 @@ def test_a_twin_that_overlooks_a_difference_is_caught(name: str, monkeypatch: py
     problem = replace(one.take(np.zeros(2, dtype=int)), **{name: np.concatenate([getattr(one, name), other])})
     truth = brute.solve(problem, raw, 1.0, 0.0)
     assert brute.disagreement(problem, truth, searched(problem, 1.0)[0]) is None
+    monkeypatch.setattr(_equal_cubes, "REPEATED", 1.0)  # all are compared
     monkeypatch.setattr(_equal_cubes, "first_equal", lambda problem: np.zeros(2, dtype=int))
     assert brute.disagreement(problem, truth, searched(problem, 1.0)[0]) is not None
