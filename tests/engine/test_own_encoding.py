@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from dataclasses import replace
 from typing import Any
 
@@ -172,6 +173,18 @@ def test_one_call_or_two_give_the_same_answers(make: Any, monkeypatch: pytest.Mo
         once = [explainer.explain(case, alternatives=3).to_json() for case in cases]
         monkeypatch.setattr(points, "FEW", 0)
         assert once == [explainer.explain(case, alternatives=3).to_json() for case in cases]
+
+
+def test_an_explainer_that_has_read_its_model_can_be_pickled() -> None:
+    model, X, y = fitted(PARTS["one-hot"])
+    decision = fw.Decision(model, positive=1)
+    explainer = fw.Explainer(decision, fw.references.single(decision, X, y), n_jobs=1)
+    answers = explainer.explain(X).to_json()
+    sent = pickle.loads(pickle.dumps(explainer))
+    assert sent.explain(X).to_json() == answers
+    with pytest.warns(fw.FewestWarning, match="it lies"):
+        explainer.reader.give_up("it lies")
+    assert pickle.loads(pickle.dumps(explainer)).doubt == "it lies"
 
 
 def test_a_case_foreseen_wrongly_is_scored_by_itself(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -257,6 +257,12 @@ class ModelReader:
         self.band = 0.0  # Differences of the model's own scores that decide nothing
         self._goals: Floats | None = None
 
+    def __getstate__(self) -> dict[str, Any]:
+        """Without what was read: it holds functions, and another process reads it again; what was given up stays so."""
+        if self.reading is not None and self.reading.doubt is not None:
+            return vars(self)
+        return {**vars(self), "reading": None, "band": 0.0, "_goals": None}
+
     def look(self, cases: pd.DataFrame) -> ModelReading:
         """What can be read of the model; the first call reads it and tries it on the first of the cases."""
         if self.reading is None:
