@@ -119,6 +119,19 @@ def test_signals_are_passed_on(number: signal.Signals, code: int, tmp_path: Path
     assert process.returncode == code
 
 
+def test_a_signal_that_comes_before_the_parent_is_ready_is_passed_on_too(tmp_path: Path) -> None:
+    slow = "child_process._pass_signals_on = lambda child, ready=child_process._pass_signals_on: "
+    slow += "(time.sleep(1), ready(child))"
+    work = "print('at work', flush=True); time.sleep(60)"
+    script = SCRIPT.format(work=work, before="").replace("_main.app = work", f"_main.app = work\n{slow}")
+    process = subprocess.Popen([sys.executable, "-c", script], cwd=tmp_path, stdout=subprocess.PIPE, text=True)
+    assert process.stdout is not None
+    process.stdout.readline()
+    process.send_signal(signal.SIGTERM)
+    process.communicate(timeout=30)
+    assert process.returncode == 128 + signal.SIGTERM
+
+
 @pytest.mark.skipif(sys.platform != "linux", reason="the system does not tell children")
 def test_a_parent_that_is_killed_takes_the_child_with_it(tmp_path: Path) -> None:
     process = start("print(os.getpid(), flush=True); time.sleep(60)", tmp_path)

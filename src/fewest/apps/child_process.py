@@ -48,14 +48,20 @@ def enter(arguments: Sequence[str], *, listens: bool = False) -> int | None:
     for stream in (sys.stdout, sys.stderr):
         stream.flush()
     pipe = os.pipe() if opener.OPEN in arguments else None
+    # A signal that comes between the fork and the parent's readiness to pass it on waits until then.
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, [getattr(signal, name) for name in (*PASSED_ON, "SIGTSTP")])
     child = os.fork()
+    if child != 0:
+        _pass_signals_on(child)
+    else:
+        os.setpgid(0, 0)  # the parent passes on what the terminal sends; twice would be once too often
+    signal.pthread_sigmask(signal.SIG_SETMASK, before)
     if child != 0:
         if pipe is not None:
             opener.open_for_child(pipe)
         return _wait(child)
     if pipe is not None:
         opener.ask_parent(pipe)
-    os.setpgid(0, 0)  # the parent passes on what the terminal sends; twice would be once too often
     limits.leave_no_core()
     limits.end_with_parent()
     limits.limit_memory(RESERVED + float(os.environ.get(MEMORY) or SHARE * _machine_memory()))
@@ -77,8 +83,8 @@ def loading() -> Iterator[None]:
         limits.limit_processor(math.inf)
 
 
-def _wait(child: int) -> int:
-    """Pass signals on until the child has ended; its exit code."""
+def _pass_signals_on(child: int) -> None:
+    """Send the child what this process is sent."""
 
     def pass_on(number: int, _: FrameType | None) -> None:
         os.kill(child, number)
@@ -90,6 +96,10 @@ def _wait(child: int) -> int:
     for name in PASSED_ON:
         signal.signal(getattr(signal, name), pass_on)
     signal.signal(signal.SIGTSTP, stop)
+
+
+def _wait(child: int) -> int:
+    """The exit code of the child, when it has ended."""
     _, status = os.waitpid(child, 0)
     code = os.waitstatus_to_exitcode(status)
     if code >= 0:
