@@ -23,6 +23,7 @@ from fewest.engine.structure.base import Structure
 from fewest.experiments.benchmarking import subjects
 from fewest.experiments.benchmarking.large_tables import files_boosted, files_linear, linear_million, model_files
 from fewest.experiments.benchmarking.measure import Row, at_least, at_most, cpu, fresh, skipped, timed
+from fewest.experiments.benchmarking.other_tools import other_tools
 from fewest.experiments.benchmarking.trees import growth, tree_million
 from fewest.experiments.benchmarking.whole_domains import accepted_cases, any_value
 from fewest.experiments.paper.data import data_folder
@@ -384,5 +385,6 @@ WORKLOADS: dict[str, Callable[[], Iterator[Row]]] = {
     "model-files": model_files,
     "any-value": any_value,
     "accepted": accepted_cases,
+    "other-tools": other_tools,
 }
 QUICK = ("linear", "opaque", "first")
