@@ -82,14 +82,13 @@ class Decision:
 
     Examples
     --------
-    >>> from sklearn.linear_model import LogisticRegression
+    >>> from sklearn.linear_model import LogisticRegression, Ridge
     >>> X = pd.DataFrame({"debt": [0.0, 1.0, 2.0, 3.0]})
     >>> decision = Decision(LogisticRegression().fit(X, ["ok", "ok", "bad", "bad"]), positive="bad")
     >>> decision.verdicts(X).positive.tolist()
     [False, False, True, True]
-    >>> Decision(decision.model, "bad", names={"ok": "approved", "bad": "refused"}).positive_name
-    'refused'
-    >>> from sklearn.linear_model import Ridge
+    >>> Decision(decision.model, "bad", names={"ok": "approved", "bad": "refused"})
+    <decision of LogisticRegression: refused where the score is >= 0.5>
     >>> Decision(Ridge().fit(X, [100, 90, 50, 40]), threshold=70, above=False).verdicts(X).positive.tolist()
     [False, False, True, True]
     """
@@ -119,6 +118,9 @@ class Decision:
             raise no_threshold(self.model)
         check_number("the threshold", self.threshold, "pass a finite number, say 0.5")
         self._check_names()
+
+    def __repr__(self) -> str:
+        return f"<decision of {type(self.model).__name__}: {self.positive_name} where the score is >= {self.cut:g}>"
 
     def _check_names(self) -> None:
         """Refuse names of outcomes that the model does not have, and one name for two."""
