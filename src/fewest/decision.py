@@ -16,7 +16,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from fewest.errors import DataError, ModelError, UsageError, check_number
-from fewest.tables.arrays import Bools, Floats
+from fewest.tables.arrays import Bools, Floats, Ints
 from fewest.tables.frames import to_frame, without_names
 from fewest.tables.model_kinds import (
     NUMBERS,
@@ -316,17 +316,19 @@ class Decision:
             do="impute or drop such rows, or put an imputer into the pipeline",
         )
 
-    def verdicts(self, table: Any) -> Verdicts:
-        """Score rows and decide them; rows close to the threshold are scored alone, one call each."""
+    def verdicts(self, table: Any, alone: Callable[[Ints], Floats] | None = None) -> Verdicts:
+        """Score rows and decide them; rows close to the threshold are scored alone, one call each (or by ``alone``)."""
         frame = table if isinstance(table, pd.DataFrame) else to_frame(table, self.columns)
         scores, precision = self.call(self.arrange(frame), frame)
-        return self.settle(scores, precision, frame)
+        return self.settle(scores, precision, frame, alone)
 
-    def settle(self, scores: Floats, precision: Precision, frame: pd.DataFrame) -> Verdicts:
+    def settle(
+        self, scores: Floats, precision: Precision, frame: pd.DataFrame, alone: Callable[[Ints], Floats] | None = None
+    ) -> Verdicts:
         """Decide from batch scores, and report scores that do not depend on the batch a row was scored in.
 
-        Rows within ``near`` of the threshold, and those whose rounding batch noise could tip, are scored alone.
-        Scores are rounded, except where that would carry them across the threshold.
+        Rows within ``near`` of the threshold, and those whose rounding batch noise could tip, are scored alone (by
+        ``alone``, given their places). Scores are rounded, except where that would carry them across the threshold.
         """
         precision = self.noise(frame).precision(precision)
         scores = scores.copy()
@@ -337,8 +339,8 @@ class Decision:
         grid = scores * places
         tips = np.abs(grid - np.floor(grid) - 0.5) <= precision.noise * places * size
         close = np.abs(scores - self.cut) <= self._near_cut(precision)
-        for row in np.flatnonzero(tips | close):
-            scores[row] = self.score(frame.iloc[[row]])[0]
+        if len(again := np.flatnonzero(tips | close)):
+            scores[again] = alone(again) if alone else [self.score(frame.iloc[[row]])[0] for row in again]
         positive = scores >= self.cut
         rounded = np.round(scores * places) / places
         return Verdicts(np.where((rounded >= self.cut) == positive, rounded, scores), positive)
