@@ -44,6 +44,7 @@ from fewest.tables.wording import show_label
 
 REFUSED, ACCEPTED = "refused", "accepted"  # the outcomes of a model without classes, where nobody named one
 UNUSUAL, ORDINARY = "unusual", "ordinary"  # ... and of one that finds outliers
+Alone = Callable[[Ints], Floats]  # places of rows -> the score of each, scored alone
 
 
 class Verdicts(NamedTuple):
@@ -316,22 +317,19 @@ class Decision:
             do="impute or drop such rows, or put an imputer into the pipeline",
         )
 
-    def verdicts(self, table: Any, alone: Callable[[Ints], Floats] | None = None) -> Verdicts:
+    def verdicts(self, table: Any, alone: Alone | None = None) -> Verdicts:
         """Score rows and decide them; rows close to the threshold are scored alone, one call each (or by ``alone``)."""
         frame = table if isinstance(table, pd.DataFrame) else to_frame(table, self.columns)
         scores, precision = self.call(self.arrange(frame), frame)
         return self.settle(scores, precision, frame, alone)
 
-    def settle(
-        self, scores: Floats, precision: Precision, frame: pd.DataFrame, alone: Callable[[Ints], Floats] | None = None
-    ) -> Verdicts:
+    def settle(self, scores: Floats, precision: Precision, frame: pd.DataFrame, alone: Alone | None = None) -> Verdicts:
         """Decide from batch scores, and report scores that do not depend on the batch a row was scored in.
 
         Rows within ``near`` of the threshold, and those whose rounding batch noise could tip, are scored alone (by
         ``alone``, given their places). Scores are rounded, except where that would carry them across the threshold.
         """
-        precision = self.noise(frame).precision(precision)
-        scores = scores.copy()
+        precision, scores = self.noise(frame).precision(precision), scores.copy()
         size = np.maximum(1.0, np.abs(scores))
         # Predicted numbers can be large: they keep as many digits, not as many decimals.
         digits = np.floor(np.log10(size)) if self.kind == "value" else 0.0
