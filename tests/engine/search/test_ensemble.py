@@ -10,6 +10,7 @@ import pytest
 
 from fewest.engine.search import ensemble
 from fewest.engine.search._run import time_for
+from fewest.engine.search._set_off import STALLED
 from fewest.engine.search._work import NODE_CAP, works
 from fewest.engine.search.problem import Budget, Found, Outcome, Problem, Rules
 from fewest.engine.structure.base import Ensemble, Reading, as_floats
@@ -147,6 +148,22 @@ def test_more_than_sixty_four_units(brute):
         assert brute.disagreement(problem, truth, staged(model, problem)) is None, f"seed {seed}, in stages"
         compared += int((truth.cost >= 2).sum())
     assert compared > 3
+
+
+@pytest.mark.parametrize("options", [(), ("rules", "rejected"), ("all_sets",)], ids="+".join)
+def test_searches_of_many_nodes_give_the_same_answers(brute, options):
+    many = 0
+    for seed in (0, 2, 4):
+        model, problem = random_case(seed, options, n_cubes=3, n_units=11, n_trees=60, depth=7)
+        cut = model.reading.cut - problem.sign * 8.0
+        model = replace(model, reading=replace(model.reading, cut=cut))
+        if "rejected" in options:
+            problem = with_rejected(brute, model, problem, seed)
+        truth = brute.solve(problem, model.raw, cut, TOLERANCE)
+        found = ensemble.solve(model, problem)
+        assert brute.disagreement(problem, truth, found) is None, f"seed {seed}"
+        many += int((found.nodes > STALLED).sum())
+    assert many >= (1 if options else 2)
 
 
 def test_deep_one_sided_trees_are_not_answered_from_a_truncated_polynomial(brute):
