@@ -136,6 +136,49 @@ def test_every_answer_is_the_one_enumeration_gives(brute, options):
         assert brute.disagreement(problem, truth, ensemble.solve(model, problem)) is None, f"seed {seed}"
 
 
+def among_many(problem, others=60):
+    """The same cubes among units that never move: too many for the bits of one word."""
+
+    def wide(part, value):
+        return np.hstack([part, np.full((len(part), others), value)])
+
+    return replace(
+        problem,
+        movable=wide(problem.movable, False),
+        distance=wide(problem.distance, 1.0),
+        cost=None if problem.cost is None else wide(problem.cost, 1.0),
+        rejected={cube: wide(sets, False) for cube, sets in problem.rejected.items()},
+    )
+
+
+@pytest.mark.parametrize("options", OPTIONS, ids="+".join)
+def test_units_that_do_not_fit_into_a_word_get_the_same_answers(brute, options):
+    for seed in range(15):
+        model, problem = random_case(seed, options)
+        if "rejected" in options:
+            problem = with_rejected(brute, model, problem, seed)
+        problem = among_many(problem)
+        truth = brute.solve(problem, model.raw, model.reading.cut, TOLERANCE)
+        assert brute.disagreement(problem, truth, ensemble.solve(model, problem)) is None, f"seed {seed}"
+        assert brute.disagreement(problem, truth, staged(model, problem)) is None, f"seed {seed}, in stages"
+
+
+@pytest.mark.parametrize("options", [(), ("rules",), ("all_sets", "rules", "rejected")], ids="+".join)
+def test_answers_of_three_and_more_units(brute, options):
+    sizes = []
+    for seed in range(20):
+        model, problem = random_case(seed, options, n_units=9, n_trees=20)
+        cut = model.reading.cut - problem.sign * 3.0  # farther away, so that pairs do not do
+        model = replace(model, reading=replace(model.reading, cut=cut))
+        if "rejected" in options:
+            problem = with_rejected(brute, model, problem, seed)
+        truth = brute.solve(problem, model.raw, cut, TOLERANCE)
+        assert brute.disagreement(problem, truth, ensemble.solve(model, problem)) is None, f"seed {seed}"
+        assert brute.disagreement(problem, truth, staged(model, problem)) is None, f"seed {seed}, in stages"
+        sizes += truth.cost[truth.known].tolist()
+    assert {3, 4, 5} <= set(sizes)
+
+
 def test_more_than_sixty_four_units(brute):
     compared = 0
     for seed in range(8):
