@@ -27,7 +27,7 @@ KINDS = {
 }
 
 
-@pytest.mark.parametrize("share", mostly_slow((6, 1), (6,)))
+@pytest.mark.parametrize("share", mostly_slow((15, 1), (15,)))
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_engine_agrees_with_brute_force(
     kind: str, share: int, cases: Any, random_credibility: Any, random_options: Any
