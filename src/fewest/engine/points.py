@@ -16,10 +16,11 @@ from fewest.engine.choices import CODE, Choices, TableWork, floored, or_plain
 from fewest.engine.cubes import Attempt, CasePairs, Engine, Task, credible_floor, set_up_cubes
 from fewest.engine.model_reading import ModelReader, ModelReading
 from fewest.engine.move_groups import MoveGroups
+from fewest.engine.row_turns import MANY, ManyRows, Turn
 from fewest.engine.search import Found, Outcome, solve, strategy_name
 from fewest.engine.smallest_sets import Listing
 from fewest.engine.structure import Opaque
-from fewest.engine.structure.base import Rivals
+from fewest.engine.structure.base import Additive, Ensemble, Rivals
 from fewest.errors import UsageError
 from fewest.references.base import References
 from fewest.results.answers import Answers
@@ -43,6 +44,7 @@ class PointGoals:
             raise UsageError("SEV+ needs references the model accepts; one of these is decided positive", do="drop it")
         self._chosen, self._reader, self._engine = chosen, reader, engine
         self._units = MoveGroups.build(chosen.references.schema, chosen.constraints)
+        self._many = ManyRows()
 
     @cached_property
     def _goal_rows(self) -> GoalRows:
@@ -53,7 +55,7 @@ class PointGoals:
         inside, goals = self._reader.look(frame), self._reader.goals()
         return Task(
             self._chosen, self._units, inside, goals, self._goal_rows, self._reader.band, deadline, alternatives,
-            self._engine, self._chosen.credibility,
+            self._engine, self._many, self._chosen.credibility,
         )  # fmt: skip
 
     def prepare(self, frame: pd.DataFrame, deadline: float, alternatives: int) -> TableWork:
@@ -104,27 +106,26 @@ def _answer(task: Task, frame: pd.DataFrame, one_call: bool = True) -> Answers:
     cases = frame.iloc[rows]
     far = task.goal_rows.distances(cases)
     inside.check_part(task.schema, cases, references.frame, far.absent())
-    candidates = references.candidates(cases, far)
-    answers.reference[rows] = candidates[:, 0]
-    race = BestSoFar(np.full(len(rows), np.inf), np.full(len(rows), np.inf), np.full(len(rows), np.inf))
+    race = BestSoFar.blank(len(rows))
     listing = Listing(task.alternatives, chosen.plus, np.full(len(rows), np.inf))
-    for columns, strict in _rounds(references, candidates.shape[1]):
-        fewer = strict and not task.alternatives  # with all sets, those as small as the best are listed as well
-        limit = np.minimum(chosen.constraints.most, race.best - _least_step(task, race.best) if fewer else race.best)
-        todo = np.flatnonzero(limit >= _cheapest(task))
-        if len(todo) == 0:
-            break
-        case, column = np.repeat(todo, len(columns)), np.tile(columns, len(todo))
-        goal_of = candidates[case, column]
+    if _is_bounded(task):
+        known = inside, task.goals, prepared[rows], far, race
+        turns = task.many.turns(*known, task.deadline, chosen.n_jobs)
+    else:
+        candidates = references.candidates(cases, far)
+        answers.reference[rows] = candidates[:, 0]
+        turns = _in_order(task, candidates, race)
+    for case, goal_of, limit, ahead, strict in turns:
         towards = CasePairs(cases, far, case, goal_of)
-        attempt = task.engine.set_up(task, towards, limit[case], prepared[rows[case]])
+        attempt = task.engine.set_up(task, towards, limit, prepared[rows[case]])
         first = first or attempt
-        _search(task, attempt, race.best[case], race.length[case])
+        length = np.where(ahead, np.nextafter(race.length[case], np.inf), race.length[case])
+        _search(task, attempt, race.best[case], length)
         if attempt.found.sets is not None:
             listing.note(case, goal_of, attempt.found, attempt.listed())
-        length = np.full(len(case), -np.inf) if strict else race.length[case]  # strict: closer is not enough
+        length = np.full(len(case), -np.inf) if strict else length  # strict: closer is not enough
         _drop_worse(task, attempt, np.arange(len(case)), race.best[case], length)
-        race.enter(case, attempt)
+        race.enter(case, goal_of, attempt)
         _write(task, answers, rows[case], goal_of, attempt)
     if foreseen and (first is None or not _confirm_all(first, cases, answers)):
         return _answer(asked, frame, one_call=False)
@@ -135,13 +136,20 @@ def _answer(task: Task, frame: pd.DataFrame, one_call: bool = True) -> Answers:
 
 @dataclass
 class BestSoFar:
-    """The best that is known of each case: its cost, how far it leads, and the proved bound."""
+    """The best that is known of each case: its cost, how far it leads, the proved bound, and its reference or -1."""
 
     best: Floats
     length: Floats
     lower: Floats
+    reference: Ints32
 
-    def enter(self, case: Ints, attempt: Attempt) -> None:
+    @classmethod
+    def blank(cls, n: int) -> BestSoFar:
+        """Nothing known of n cases."""
+        unknown = np.full((3, n), np.inf)
+        return cls(unknown[0], unknown[1], unknown[2], np.full(n, -1, dtype=np.int32))
+
+    def enter(self, case: Ints, goal_of: Ints32, attempt: Attempt) -> None:
         """Keep, for each case, the best of what was found towards several references; forget the rest."""
         found = attempt.found
         best = self.best[case]
@@ -157,6 +165,29 @@ class BestSoFar:
         kept = np.flatnonzero(found.known)
         self.best[case[kept]] = found.cost[kept]
         self.length[case[kept]] = steps[kept]
+        self.reference[case[kept]] = goal_of[kept]
+
+
+def _is_bounded(task: Task) -> bool:
+    """Whether the plain question is asked of many references, and of a model that bounds all of them at once."""
+    chosen, references = task.chosen, task.chosen.references
+    plain = not len(chosen.constraints) and chosen.weights is None and task.credibility is None and not chosen.plus
+    every = references.assignment == "sparsest" and not references.flexible_of and len(references) > MANY
+    asked = plain and every and not task.alternatives and task.engine.search is None
+    return asked and isinstance(task.inside.structure, Additive | Ensemble) and not task.inside.joint
+
+
+def _in_order(task: Task, candidates: Ints32, race: BestSoFar) -> Iterator[Turn]:
+    """Every candidate in its turn, within the cost known by then."""
+    for columns, strict in _rounds(task.chosen.references, candidates.shape[1]):
+        fewer = strict and not task.alternatives  # with all sets, those as small as the best are listed as well
+        most = race.best - _least_step(task, race.best) if fewer else race.best
+        limit = np.minimum(task.chosen.constraints.most, most)
+        todo = np.flatnonzero(limit >= _cheapest(task))
+        if len(todo) == 0:
+            return
+        case, column = np.repeat(todo, len(columns)), np.tile(columns, len(todo))
+        yield Turn(case, candidates[case, column], limit[case], np.zeros(len(case), dtype=bool), strict)
 
 
 def _rounds(references: References, count: int) -> Iterator[tuple[Ints, bool]]:

@@ -11,6 +11,7 @@ from slow_cases import few_or_all
 
 from fewest.engine.search import ensemble
 from fewest.engine.search._run import time_for
+from fewest.engine.search._set_off import STALLED
 from fewest.engine.search._work import NODE_CAP, works
 from fewest.engine.search.problem import Budget, Found, Outcome, Problem, Rules
 from fewest.engine.structure.base import Ensemble, Reading, as_floats
@@ -137,6 +138,49 @@ def test_every_answer_is_the_one_enumeration_gives(brute, options, count):
         assert brute.disagreement(problem, truth, ensemble.solve(model, problem)) is None, f"seed {seed}"
 
 
+def among_many(problem, others=60):
+    """The same cubes among units that never move: too many for the bits of one word."""
+
+    def wide(part, value):
+        return np.hstack([part, np.full((len(part), others), value)])
+
+    return replace(
+        problem,
+        movable=wide(problem.movable, False),
+        distance=wide(problem.distance, 1.0),
+        cost=None if problem.cost is None else wide(problem.cost, 1.0),
+        rejected={cube: wide(sets, False) for cube, sets in problem.rejected.items()},
+    )
+
+
+@pytest.mark.parametrize("options", OPTIONS, ids="+".join)
+def test_units_that_do_not_fit_into_a_word_get_the_same_answers(brute, options):
+    for seed in range(15):
+        model, problem = random_case(seed, options)
+        if "rejected" in options:
+            problem = with_rejected(brute, model, problem, seed)
+        problem = among_many(problem)
+        truth = brute.solve(problem, model.raw, model.reading.cut, TOLERANCE)
+        assert brute.disagreement(problem, truth, ensemble.solve(model, problem)) is None, f"seed {seed}"
+        assert brute.disagreement(problem, truth, staged(model, problem)) is None, f"seed {seed}, in stages"
+
+
+@pytest.mark.parametrize("options", [(), ("rules",), ("all_sets", "rules", "rejected")], ids="+".join)
+def test_answers_of_three_and_more_units(brute, options):
+    sizes = []
+    for seed in range(20):
+        model, problem = random_case(seed, options, n_units=9, n_trees=20)
+        cut = model.reading.cut - problem.sign * 3.0  # farther away, so that pairs do not do
+        model = replace(model, reading=replace(model.reading, cut=cut))
+        if "rejected" in options:
+            problem = with_rejected(brute, model, problem, seed)
+        truth = brute.solve(problem, model.raw, cut, TOLERANCE)
+        assert brute.disagreement(problem, truth, ensemble.solve(model, problem)) is None, f"seed {seed}"
+        assert brute.disagreement(problem, truth, staged(model, problem)) is None, f"seed {seed}, in stages"
+        sizes += truth.cost[truth.known].tolist()
+    assert {3, 4, 5} <= set(sizes)
+
+
 @pytest.mark.parametrize("count", few_or_all(4, 8))
 def test_more_than_sixty_four_units(brute, count):
     compared = 0
@@ -150,6 +194,22 @@ def test_more_than_sixty_four_units(brute, count):
         assert brute.disagreement(problem, truth, staged(model, problem)) is None, f"seed {seed}, in stages"
         compared += int((truth.cost >= 2).sum())
     assert compared >= count // 2
+
+
+@pytest.mark.parametrize("options", [(), ("rules", "rejected"), ("all_sets",)], ids="+".join)
+def test_searches_of_many_nodes_give_the_same_answers(brute, options):
+    many = 0
+    for seed in (0, 2, 4):
+        model, problem = random_case(seed, options, n_cubes=3, n_units=11, n_trees=60, depth=7)
+        cut = model.reading.cut - problem.sign * 8.0
+        model = replace(model, reading=replace(model.reading, cut=cut))
+        if "rejected" in options:
+            problem = with_rejected(brute, model, problem, seed)
+        truth = brute.solve(problem, model.raw, cut, TOLERANCE)
+        found = ensemble.solve(model, problem)
+        assert brute.disagreement(problem, truth, found) is None, f"seed {seed}"
+        many += int((found.nodes > STALLED).sum())
+    assert many >= (1 if options else 2)
 
 
 def test_deep_one_sided_trees_are_not_answered_from_a_truncated_polynomial(brute):
