@@ -179,7 +179,7 @@ def processor_seconds(pid: int) -> float:
 def loaded(
     pid: int, port: int, verb: str, asked: tuple[list[bytes], list[Any]], clients: int, seconds: float
 ) -> tuple[Load, float]:
-    """What came of some seconds with so many clients, and the service's CPU seconds for each answer."""
+    """What came of some seconds with this many clients, and the service's CPU seconds for each answer."""
     before = processor_seconds(pid)
     load = asyncio.run(hammer(port, f"/v1/models/german:{verb}", asked[0], asked[1], clients, seconds))
     return load, (processor_seconds(pid) - before) / max(1, len(load.times))
