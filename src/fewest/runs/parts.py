@@ -35,11 +35,28 @@ def row_hashes(schema: Schema, frame: pd.DataFrame) -> Words:
 
     The rows are conformed to the schema.
     """
+    owners = [(column, feature) for feature in schema.features for column in feature.columns]
+    words = _few_words(owners, frame) if len(frame) <= FEW else (_words(frame[name], owner) for name, owner in owners)
     out = np.full(len(frame), _word("\x1f".join(schema.columns)), dtype=np.uint64)
-    for feature in schema.features:
-        for column in feature.columns:
-            out = _stir(out ^ _words(frame[column], feature))
+    for column in words:
+        out = _stir(out ^ column)
     return out
+
+
+def _few_words(owners: Sequence[tuple[str, Feature]], frame: pd.DataFrame) -> Iterator[Words]:
+    """The columns of a few rows: taken out of the table at once, and then cell by cell."""
+    names = [name for name, _ in owners]
+    frame = frame if list(frame.columns) == names else frame[names]
+    cells = frame.to_numpy(dtype=object)
+    missing = pd.isna(cells)
+    for k, ((_, feature), dtype) in enumerate(zip(owners, frame.dtypes, strict=True)):
+        if feature.kind != "category" and pd.api.types.is_numeric_dtype(dtype):
+            yield _bits(np.where(missing[:, k], np.nan, cells[:, k]).astype(np.float64))
+        else:
+            words = [
+                MISSING if lacks else _word(_text(cell)) for cell, lacks in zip(cells[:, k], missing[:, k], strict=True)
+            ]
+            yield np.array(words, dtype=np.uint64)
 
 
 def _stir(words: Words) -> Words:
@@ -52,13 +69,15 @@ def _stir(words: Words) -> Words:
 
 def _words(column: pd.Series[Any], feature: Feature) -> Words:
     if feature.kind != "category" and pd.api.types.is_numeric_dtype(column.dtype):
-        values = column.to_numpy(dtype=np.float64, na_value=np.nan) + 0.0  # -0.0 becomes 0.0
-        return np.where(np.isnan(values), np.nan, values).view(np.uint64)
-    if len(column) <= FEW:
-        return np.array([MISSING if pd.isna(cell) else _word(_text(cell)) for cell in column.tolist()], dtype=np.uint64)
+        return _bits(column.to_numpy(dtype=np.float64, na_value=np.nan))
     codes, levels = pd.factorize(column)
     words = np.array([*(_word(_text(level)) for level in levels), MISSING], dtype=np.uint64)
     return np.asarray(words[codes])
+
+
+def _bits(values: npt.NDArray[np.float64]) -> Words:
+    values = values + 0.0  # -0.0 becomes 0.0
+    return np.where(np.isnan(values), np.nan, values).view(np.uint64)
 
 
 def _text(level: Any) -> str:
