@@ -27,7 +27,6 @@ from fewest.results.explanation import Status
 from fewest.tables.arrays import Bools, Floats, Ints, Ints32
 from fewest.tables.schema import Schema
 
-
 CREDIBLE = "rows have to be credible, so the model's own scores are asked"
 
 
