@@ -84,7 +84,7 @@ def pictures(out: Path) -> None:
 
 def figures() -> None:
     """What the explorer costs: the slow tests print it."""
-    command = [sys.executable, "-m", "pytest", "tests/explorer/test_budgets.py", "-s", "-q", "--no-header"]
+    command = [sys.executable, "-m", "pytest", "tests/apps/explorer/test_budgets.py", "-s", "-q", "--no-header"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     for line in done.stdout.splitlines():
         if "{" in line:

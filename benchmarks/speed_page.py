@@ -1,6 +1,7 @@
-"""Write docs/benchmarks/speed.md from what `fewest bench --json` printed.
+"""Write docs/benchmarks/speed.md and growth.svg from what `fewest bench --json` and the sizing for Spark printed.
 
-fewest bench --json > speed.jsonl; python benchmarks/speed_page.py speed.jsonl
+fewest bench --json > speed.jsonl; python benchmarks/spark_sizing.py > sizing.jsonl
+python benchmarks/speed_page.py speed.jsonl [sizing.jsonl]
 """
 
 from __future__ import annotations
@@ -11,13 +12,95 @@ import sys
 from datetime import date
 from importlib.metadata import version
 from pathlib import Path
+from typing import Any
+
+from spark_sizing import CORES, duration, markdown, per_second
 
 PAGE = Path(__file__).parent.parent / "docs" / "benchmarks" / "speed.md"
 LIBRARIES = ("numpy", "scikit-learn", "numba", "lightgbm", "xgboost-cpu")
+COLOURS = ("#0072b2", "#e69f00", "#009e73")
+GROWTH = (
+    "## How the cost of a case grows", "",
+    "One thing is varied at a time, the rest stays as `growth_ladders.py` has it; the exponent is that of a power law",
+    "fitted by least squares in logarithms (2: twice the value, four times the cost). Features, trees and depth of the",
+    "ensembles are the search alone; the others are `explain` on raw rows, from frame to answers. The dashed lines are",
+    "the fits. What sets may be left out decides how the search grows with features and depth: no power law holds for",
+    "all models there, and the rows called *dense* above are what it costs where little can be left out. A *bit* is a",
+    "split that case and reference answer differently; all other splits are decided before the search.", "",
+    "![CPU time of a case against what was varied](growth.svg)", "",
+)  # fmt: skip
+BILLION = 10**9
+Lines = list[dict[str, Any]]
 
 
-def main(path: str) -> None:
-    rows = [json.loads(line) for line in Path(path).read_text().splitlines() if line.startswith("{")]
+def table(rows: Lines) -> list[str]:
+    """The measured targets."""
+    lines = ["| workload | measured | target | met | figures |", "|---|---|---|---|---|"]
+    for row in rows:
+        value = "-" if row["value"] is None else f"{row['value']:g} {row['unit']}"
+        mark = {True: "yes", False: "**no**", None: "not run"}[row["met"]]
+        detail = row["detail"].replace("|", "/")
+        lines.append(f"| {row['name']} | {value} | {row['target']} | {mark} | {detail} |")
+    return lines
+
+
+def draw(ladders: Lines, place: Path) -> None:
+    """CPU time of a case against what was varied: a panel for each, logarithmic, with the fitted lines."""
+    import matplotlib as mpl
+    import numpy as np
+    from matplotlib.figure import Figure
+
+    mpl.rcParams["svg.hashsalt"] = "fewest"
+    figure = Figure(figsize=(11, 6.5), layout="constrained")
+    named = [row["name"].removeprefix("growth with ").split(", ", 1) for row in ladders]
+    colours = dict(zip(dict.fromkeys(model for _, model in named), COLOURS, strict=False))
+    panels = dict(zip(dict.fromkeys(varied for varied, _ in named), figure.subplots(2, 3).ravel(), strict=False))
+    ticks: dict[str, list[float]] = {}
+    for row, (varied, model) in zip(ladders, named, strict=True):
+        value, seconds = np.transpose(row["points"])
+        line = np.exp(np.polyval(np.polyfit(np.log(value), np.log(seconds), 1), np.log(value)))
+        panels[varied].loglog(value, 1e6 * seconds, "o", color=colours[model], label=f"{model}: {row['value']:.2f}")
+        panels[varied].loglog(value, 1e6 * line, "--", color=colours[model])
+        ticks[varied] = sorted({*ticks.get(varied, ()), *value.tolist()})
+        panels[varied].set_xticks(ticks[varied], [f"{number:,.0f}" for number in ticks[varied]])
+        panels[varied].set_xticks([], minor=True)
+        panels[varied].set(xlabel=varied, ylabel="microseconds per case")
+        panels[varied].legend(title="exponent", loc="upper left" if row["value"] > 0 else "upper right")
+    for empty in figure.axes[len(panels) :]:
+        empty.set_axis_off()
+    figure.savefig(place, metadata={"Date": None})
+
+
+def growth(ladders: Lines) -> list[str]:
+    """The passage on growth; the exponents with what was measured."""
+    return ["", *GROWTH, *table(ladders)]
+
+
+def billion(sizing: Lines) -> list[str]:
+    """What a billion cases cost, by the rows per core-second that Spark had; the slowest run of each model."""
+    slowest = {line["title"]: line for line in sorted(sizing, key=per_second, reverse=True)}
+    rows = []
+    for title in dict.fromkeys(line["title"] for line in sizing):
+        speed = per_second(slowest[title])
+        hours = BILLION / speed / 3600
+        rows.append((title, f"{speed:,}", f"{hours:,.3g}", *(duration(hours / cores) for cores in CORES)))
+    header = ("model", "rows per core-second", "core-hours", *(f"{cores:,} cores" for cores in CORES))
+    return [
+        "", "## A billion cases on Spark", "",
+        "Rows per core-second are CPU time of all processes of a Spark job from Parquet to Parquet, measured on one",
+        "core by `benchmarks/spark_sizing.py`; the rest is division. [Spark](../spark.md) says what else a cluster",
+        "needs.", "",
+        *markdown(header, rows)[:-1],
+    ]  # fmt: skip
+
+
+def read(path: str) -> Lines:
+    return [json.loads(line) for line in Path(path).read_text(encoding="utf-8").splitlines() if line.startswith("{")]
+
+
+def main(path: str, sizing: str = "") -> None:
+    rows = read(path)
+    ladders = [row for row in rows if row.get("points")]
     versions = ", ".join(f"{name} {version(name)}" for name in LIBRARIES)
     met = sum(row["met"] is True for row in rows)
     lines = [
@@ -29,17 +112,16 @@ def main(path: str) -> None:
         "encoded already, *end to end* with the whole pipeline on raw rows. Plain BFS asks the model about one raw",
         "row at a time, stops at 20,000 vertices per query, and is charged the vertices it would still have to ask.",
         "",
-        "| workload | measured | target | met | figures |",
-        "|---|---|---|---|---|",
+        *table([row for row in rows if not row.get("points")]),
     ]
-    for row in rows:
-        value = "-" if row["value"] is None else f"{row['value']:g} {row['unit']}"
-        mark = {True: "yes", False: "**no**", None: "not run"}[row["met"]]
-        detail = row["detail"].replace("|", "/")
-        lines.append(f"| {row['name']} | {value} | {row['target']} | {mark} | {detail} |")
     PAGE.parent.mkdir(parents=True, exist_ok=True)
+    if ladders:
+        lines += growth(ladders)
+        draw(ladders, PAGE.with_name("growth.svg"))
+    if sizing:
+        lines += billion(read(sizing))
     PAGE.write_text("\n".join(lines) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":
-    main(sys.argv[1])
+    main(*sys.argv[1:])

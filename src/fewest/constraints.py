@@ -263,15 +263,16 @@ class Constraints:
     Examples
     --------
     >>> from fewest.constraints import Immutable, Only
-    >>> len(Constraints(Immutable("age"), Only("income", "up")))
-    2
+    >>> len(Constraints(Immutable("age"), Only("income", "up"))), len(Constraints([Immutable("age")]))
+    (2, 1)
     """
 
-    def __init__(self, *constraints: Constraint) -> None:
-        for constraint in constraints:
+    def __init__(self, *constraints: Constraint | list[Constraint]) -> None:
+        every = [part for given in constraints for part in (given if isinstance(given, list) else [given])]
+        for constraint in every:
             if not isinstance(constraint, Constraint):
                 raise UsageError(f"{constraint!r} is not a constraint", do=PASS)
-        self._items = tuple(part for constraint in constraints for part in constraint.each())
+        self._items = tuple(part for constraint in every for part in constraint.each())
 
     @classmethod
     def read(cls, given: Constraints | Constraint | Iterable[Constraint] | None) -> Constraints:

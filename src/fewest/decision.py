@@ -16,7 +16,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from fewest.errors import DataError, ModelError, UsageError, check_number
-from fewest.tables.arrays import Bools, Floats
+from fewest.tables.arrays import Bools, Floats, Ints
 from fewest.tables.frames import to_frame, without_names
 from fewest.tables.model_kinds import (
     NUMBERS,
@@ -44,6 +44,7 @@ from fewest.tables.wording import show_label
 
 REFUSED, ACCEPTED = "refused", "accepted"  # the outcomes of a model without classes, where nobody named one
 UNUSUAL, ORDINARY = "unusual", "ordinary"  # ... and of one that finds outliers
+Alone = Callable[[Ints], Floats]  # places of rows -> the score of each, scored alone
 
 
 class Verdicts(NamedTuple):
@@ -82,14 +83,13 @@ class Decision:
 
     Examples
     --------
-    >>> from sklearn.linear_model import LogisticRegression
+    >>> from sklearn.linear_model import LogisticRegression, Ridge
     >>> X = pd.DataFrame({"debt": [0.0, 1.0, 2.0, 3.0]})
     >>> decision = Decision(LogisticRegression().fit(X, ["ok", "ok", "bad", "bad"]), positive="bad")
     >>> decision.verdicts(X).positive.tolist()
     [False, False, True, True]
-    >>> Decision(decision.model, "bad", names={"ok": "approved", "bad": "refused"}).positive_name
-    'refused'
-    >>> from sklearn.linear_model import Ridge
+    >>> Decision(decision.model, "bad", names={"ok": "approved", "bad": "refused"})
+    <decision of LogisticRegression: refused where the score is >= 0.5>
     >>> Decision(Ridge().fit(X, [100, 90, 50, 40]), threshold=70, above=False).verdicts(X).positive.tolist()
     [False, False, True, True]
     """
@@ -119,6 +119,9 @@ class Decision:
             raise no_threshold(self.model)
         check_number("the threshold", self.threshold, "pass a finite number, say 0.5")
         self._check_names()
+
+    def __repr__(self) -> str:
+        return f"<decision of {type(self.model).__name__}: {self.positive_name} where the score is >= {self.cut:g}>"
 
     def _check_names(self) -> None:
         """Refuse names of outcomes that the model does not have, and one name for two."""
@@ -314,20 +317,19 @@ class Decision:
             do="impute or drop such rows, or put an imputer into the pipeline",
         )
 
-    def verdicts(self, table: Any) -> Verdicts:
-        """Score rows and decide them; rows close to the threshold are scored alone, one call each."""
+    def verdicts(self, table: Any, alone: Alone | None = None) -> Verdicts:
+        """Score rows and decide them; rows close to the threshold are scored alone, one call each (or by ``alone``)."""
         frame = table if isinstance(table, pd.DataFrame) else to_frame(table, self.columns)
         scores, precision = self.call(self.arrange(frame), frame)
-        return self.settle(scores, precision, frame)
+        return self.settle(scores, precision, frame, alone)
 
-    def settle(self, scores: Floats, precision: Precision, frame: pd.DataFrame) -> Verdicts:
+    def settle(self, scores: Floats, precision: Precision, frame: pd.DataFrame, alone: Alone | None = None) -> Verdicts:
         """Decide from batch scores, and report scores that do not depend on the batch a row was scored in.
 
-        Rows within ``near`` of the threshold, and those whose rounding batch noise could tip, are scored alone.
-        Scores are rounded, except where that would carry them across the threshold.
+        Rows within ``near`` of the threshold, and those whose rounding batch noise could tip, are scored alone (by
+        ``alone``, given their places). Scores are rounded, except where that would carry them across the threshold.
         """
-        precision = self.noise(frame).precision(precision)
-        scores = scores.copy()
+        precision, scores = self.noise(frame).precision(precision), scores.copy()
         size = np.maximum(1.0, np.abs(scores))
         # Predicted numbers can be large: they keep as many digits, not as many decimals.
         digits = np.floor(np.log10(size)) if self.kind == "value" else 0.0
@@ -335,8 +337,8 @@ class Decision:
         grid = scores * places
         tips = np.abs(grid - np.floor(grid) - 0.5) <= precision.noise * places * size
         close = np.abs(scores - self.cut) <= self._near_cut(precision)
-        for row in np.flatnonzero(tips | close):
-            scores[row] = self.score(frame.iloc[[row]])[0]
+        if len(again := np.flatnonzero(tips | close)):
+            scores[again] = alone(again) if alone else [self.score(frame.iloc[[row]])[0] for row in again]
         positive = scores >= self.cut
         rounded = np.round(scores * places) / places
         return Verdicts(np.where((rounded >= self.cut) == positive, rounded, scores), positive)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from importlib import import_module
 from inspect import signature
@@ -38,6 +38,7 @@ from fewest.references import Anyone, References, build, single
 from fewest.results.answers import Answers
 from fewest.results.explanation import Explanation
 from fewest.results.explanations import Explanations
+from fewest.results.progress_bar import Progress, watched
 from fewest.tables.arrays import Floats
 from fewest.tables.schema import UNSEEN
 from fewest.tables.wording import show_label
@@ -181,7 +182,7 @@ class Explainer:
         *,
         alternatives: int = 0,
         time_limit: float | None = None,
-        progress: Callable[[int, int], None] | None = None,
+        progress: Progress | bool | None = None,
     ) -> Explanations:
         """Explain every case of a table.
 
@@ -193,8 +194,9 @@ class Explainer:
             List up to this many of the smallest sets per case.
         time_limit : float, optional
             Seconds after which no further case is begun; those left are BUDGET.
-        progress : callable, optional
-            Called with (cases done, cases in all) after each part.
+        progress : callable or bool, optional
+            Called with (cases done, cases in all) after each part. Default: a bar, in notebooks and on terminals, for
+            work of more than two seconds; False is none.
         """
         began = time.monotonic()
         check_count("alternatives", alternatives, least=0)
@@ -204,12 +206,13 @@ class Explainer:
         if len(frame) == 0:
             raise DataError("the table of cases is empty", do="pass at least one row")
         deadline = np.inf if time_limit is None else began + time_limit
-        try:
-            answers, work = self._answer(frame, deadline, alternatives, progress)
-        except DoubtError as doubt:
-            # What was read answered other cases of the table before: they are searched again as well.
-            self.reader.give_up(doubt.message)
-            answers, work = self._answer(frame, deadline, alternatives, progress)
+        with watched(progress) as step:
+            try:
+                answers, work = self._answer(frame, deadline, alternatives, step)
+            except DoubtError as doubt:
+                # What was read answered other cases of the table before: they are searched again as well.
+                self.reader.give_up(doubt.message)
+                answers, work = self._answer(frame, deadline, alternatives, step)
         references = self.references if work.references is None else work.references()
         plus = self.direction == "plus"
         seconds, weighted, reach = time.monotonic() - began, bool(self.weights), self.goals.reach
@@ -273,7 +276,7 @@ class Explainer:
         return sufficient_sets(self.references, cases, ask, self.constraints, widen, every)
 
     def _answer(
-        self, frame: pd.DataFrame, deadline: float, alternatives: int, progress: Callable[[int, int], None] | None
+        self, frame: pd.DataFrame, deadline: float, alternatives: int, progress: Progress
     ) -> tuple[Answers, TableWork]:
         """The answers of a table, part by part, and what they were worked out with."""
         work = self.goals.prepare(frame, deadline, alternatives)
@@ -282,8 +285,7 @@ class Explainer:
         for first in range(0, len(frame), step):
             rows = np.arange(first, min(first + step, len(frame)))
             answers.put(rows, work.answer(frame.iloc[rows]))
-            if progress is not None:
-                progress(int(rows[-1]) + 1, len(frame))
+            progress(int(rows[-1]) + 1, len(frame))
         return answers, work
 
     @property

@@ -162,7 +162,7 @@ def tables(strategy: str, step: int) -> list[str]:
     return [line for k, rules in asked for line in disagreements(strategy, rules, WEIGHTS if k % 2 else {})]
 
 
-@pytest.mark.parametrize("step", mostly_slow((5, 1), (5,)))
+@pytest.mark.parametrize("step", mostly_slow((13, 1), (13,)))
 @pytest.mark.parametrize("strategy", MODELS)
 def test_linked_features_mean_what_is_documented_whatever_is_searched(strategy: str, step: int) -> None:
     assert explainer(strategy).explain(CASES.tail(1))[0].proof.strategy == strategy

@@ -28,6 +28,7 @@ import fewest as fw
 from fewest.engine import own_encoding, points
 from fewest.engine.encoding import Encoding
 from fewest.engine.own_encoding import OwnEncoding, UnknownCellError
+from fewest.tables.scores import Precision
 
 NUMBERS, TEXTS = ["debt", "age"], ["job", "owner"]
 
@@ -185,6 +186,27 @@ def test_an_explainer_that_has_read_its_model_can_be_pickled() -> None:
     with pytest.warns(fw.FewestWarning, match="it lies"):
         explainer.reader.give_up("it lies")
     assert pickle.loads(pickle.dumps(explainer)).doubt == "it lies"
+
+
+@pytest.mark.parametrize("name", PARTS)
+def test_rows_scored_once_more_have_the_scores_they_have_alone(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    model, X, y = fitted(PARTS[name], missing=name == "imputed")
+    decision = fw.Decision(model, positive=1)
+    explainer = fw.Explainer(decision, fw.references.single(decision, X, y), n_jobs=1)
+    inside = explainer.look_inside(X)
+    alone = np.concatenate([decision.score(X.iloc[[k]]) for k in range(len(X))])
+    monkeypatch.setattr("fewest.decision.DOUBLE", Precision(near=1.0, noise=1e-13, decimals=16))  # all are near
+    calls, transform = [0], Encoding.transform
+
+    def count(self: Encoding, frame: pd.DataFrame) -> Any:
+        calls[0] += 1
+        return transform(self, frame)
+
+    monkeypatch.setattr(Encoding, "transform", count)
+    for verdicts in (inside.verdicts_on(X), inside.verdicts(X, inside.encoding.transform(X))):
+        assert np.array_equal(verdicts.score, np.round(alone * 1e16) / 1e16)
+        assert np.array_equal(verdicts.positive, alone >= 0.5)
+    assert calls[0] == 2
 
 
 def test_a_case_foreseen_wrongly_is_scored_by_itself(monkeypatch: pytest.MonkeyPatch) -> None:

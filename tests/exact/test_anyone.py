@@ -7,18 +7,19 @@ from typing import Any
 import numpy as np
 import pytest
 from any_value_models import boosters, compare, histogram, linear, strict, trees
+from slow_cases import mostly_slow
 
 from fewest.engine.search.any_values import TreeDomains, ValueSums
 
 
 @pytest.mark.parametrize("make", [trees, linear, histogram])
-@pytest.mark.parametrize("block", range(3))
+@pytest.mark.parametrize("block", mostly_slow(range(3), (0,)))
 def test_the_fewest_features_and_closest_values_are_those_of_brute_force(make: Any, block: int) -> None:
     wrong = {seed: found for seed in range(12 * block, 12 * block + 12) if (found := compare(make, seed))}
     assert wrong == {}
 
 
-@pytest.mark.parametrize("block", range(2))
+@pytest.mark.parametrize("block", mostly_slow(range(2), (0,)))
 def test_xgboost_and_lightgbm_have_the_answers_of_brute_force(block: int) -> None:
     pytest.importorskip("xgboost")
     pytest.importorskip("lightgbm")

@@ -64,7 +64,7 @@ MODELS = {
 }  # fmt: skip
 
 
-def explained(model: Any, positive: int = 1, count: int = 10, **choices: Any) -> tuple[fw.Explainer, Any]:
+def explained(model: Any, positive: int = 1, count: int = 5, **choices: Any) -> tuple[fw.Explainer, Any]:
     decision = fw.Decision(model, positive=model.classes_[positive])
     explainer = fw.Explainer(decision, fw.references.single(decision, X, None, on_positive="allow"), **choices)
     cases = X[decision.verdicts(X).positive].iloc[:count]

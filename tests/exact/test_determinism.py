@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from slow_cases import mostly_slow
 
 from fewest import checks
 from fewest.experiments.benchmarking import subjects
@@ -10,7 +11,7 @@ from fewest.experiments.benchmarking import subjects
 KINDS = ("l2lr", "gbdt", "mlp", "histgb", "xgboost", "lightgbm", "forest", "kernel", "bayes")
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", mostly_slow(KINDS, ("l2lr", "gbdt", "mlp", "xgboost", "kernel")))
 def test_an_answer_depends_on_its_case_alone(kind: str) -> None:
     if kind in ("xgboost", "lightgbm"):
         pytest.importorskip(kind)

@@ -84,7 +84,7 @@ def fitted(model: Any, y: Any) -> Any:
         return model.fit(X, y)
 
 
-def held_to_brute_force(decision: fw.Decision, y: Any, n: int = 24) -> set[str]:
+def held_to_brute_force(decision: fw.Decision, y: Any, n: int = 12) -> set[str]:
     explainer = fw.Explainer(decision, fw.references.single(decision, X, y, on_positive="allow"))
     positive = np.flatnonzero(decision.verdicts(X).positive)[: n - 4]
     out = explainer.explain(X.iloc[np.union1d(np.arange(4), positive)], alternatives=40)
@@ -109,7 +109,7 @@ def test_a_regressor_is_read_as_its_classifier_twin_and_agrees_with_brute_force(
 def test_an_isolation_forest_is_an_ensemble_of_path_lengths(options: dict[str, Any]) -> None:
     model = IsolationForest(n_estimators=6, random_state=0, **options).fit(X)
     decision = fw.Decision(model)
-    assert held_to_brute_force(decision, None, 40) == {"ensemble"}
+    assert held_to_brute_force(decision, None, 16) == {"ensemble"}
     assert (decision.verdicts(X).positive == (model.predict(X) == -1)).all()
     assert held_to_brute_force(fw.Decision(model, above=False, threshold=-0.02), None, 4) == {"ensemble"}
 

@@ -20,7 +20,7 @@ SETTINGS = {
     "xgboost": (rm.xgboost, 120),
     "lightgbm": (rm.lightgbm, 120),
 }
-BLOCKS = 20
+BLOCKS = 40
 
 
 @pytest.mark.parametrize("block", mostly_slow(range(BLOCKS), (0,)))

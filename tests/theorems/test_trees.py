@@ -6,13 +6,14 @@ import numpy as np
 import pandas as pd
 import pytest
 from random_trees import random_rows, random_schema, random_tree, sev_by_enumeration, values_of
+from slow_cases import mostly_slow
 
 import fewest as fw
 from fewest.models.trees import Leaf, Reach, Split, Tree, boxes, collapse
 from fewest.models.trees.leaf_boxes import Interval, nearest_inside
 from fewest.tables.schema import Schema
 
-TREES = 1500
+TREES = 500
 
 
 def some_trees(seed: int, count: int = TREES):
@@ -52,7 +53,7 @@ def test_theorem_4_1_a_negative_leaf_beside_the_path_makes_sev_t_one() -> None:
             if any(enterable(tree, node, j) for node, j in leaf_children_beside(tree, leaf)):
                 applies += 1
                 assert cost[k] == 1
-    assert applies > 2000
+    assert applies > 650
 
 
 def test_theorem_4_1_fails_where_the_sibling_holds_no_typed_value() -> None:
@@ -82,7 +83,7 @@ def test_theorem_4_1_as_printed_fails_for_one_hot_columns_taken_for_features() -
 
 def test_theorem_4_2_sev_t_is_the_edit_distance_to_the_negative_side() -> None:
     """The least number of features that changes anything: no point at all with fewer changes is negative."""
-    for tree, rows in some_trees(2, 300):
+    for tree, rows in some_trees(2, 120):
         if tree.n_nodes <= 60:
             _, cost = Reach.build(tree).search(tree.encode(rows.iloc[:2]))
             assert cost.tolist() == [sev_by_enumeration(tree, row) for _, row in rows.iloc[:2].iterrows()]
@@ -100,7 +101,7 @@ class Neutral:
         return np.column_stack([1 - positive, positive])
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", mostly_slow(range(3), (0,)))
 def test_theorem_4_2_the_sparsest_of_all_leaves_as_references_gives_the_same_sev(seed: int) -> None:
     """The engine, led to one point of every negative leaf and told to take the sparsest, finds SEV-T."""
     compared = 0

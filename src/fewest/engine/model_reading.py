@@ -5,12 +5,14 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from functools import partial
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from fewest.decision import Decision
+from fewest.decision import Decision, Verdicts
 from fewest.engine.encoding import Encoding
 from fewest.engine.joint_columns import MOST, ColumnGroup, close, column_groups, tried
 from fewest.engine.own_encoding import OwnEncoding, UnknownCellError
@@ -160,7 +162,7 @@ class ModelReading:
     ) -> tuple[Any, Any]:
         """Try what was read on mixtures; cases and goals as the final model is fed them."""
         mixed, goal_of, took = _mixed(schema, cases, goals, took)
-        first, second, both = (self.encoding.transform(frame) for frame in (cases, goals, mixed))
+        first, second, both = self._encoded(cases, goals, mixed)
         if not self.encoding.agrees(first, second, both, goal_of, took):
             raise DoubtError(OTHER_COLUMNS if self.encoding.feature_of is not None else OTHER_SOURCES)
         if self.joint:
@@ -198,9 +200,37 @@ class ModelReading:
             if not close(start[same][:, columns], goal[same][:, columns]).all():
                 raise DoubtError(OTHER_SOURCES)
 
+    def _encoded(self, *tables: pd.DataFrame) -> list[Any]:
+        """Tables as the final model is fed them; transformers that look at each row alone are called once for all."""
+        if self.own is None or any(list(table.dtypes) != list(tables[0].dtypes) for table in tables):
+            return [self.encoding.transform(table) for table in tables]
+        ends = np.cumsum([0, *map(len, tables)])
+        whole = self.encoding.transform(pd.concat(tables, ignore_index=True))
+        return [whole[first:last] for first, last in pairwise(ends)]
+
     def _check_rows(self, rows: pd.DataFrame, encoded: Any) -> None:
-        prepared = self.prepare(encoded)
-        self.wide_enough(prepared).check_decisions(prepared, self.encoding.decision.verdicts(rows).positive)
+        prepared, decision = self.prepare(encoded), self.encoding.decision
+        verdicts = decision.verdicts(rows) if self.own is None else self.verdicts(rows, encoded)
+        self.wide_enough(prepared).check_decisions(prepared, verdicts.positive)
+
+    def verdicts(self, rows: pd.DataFrame, encoded: Any) -> Verdicts:
+        """The model's verdicts on rows that its transformers have seen already."""
+        decision = self.encoding.decision
+        scores, precision = decision.call(encoded, rows, self.encoding.final)
+        alone = None if self.own is None else lambda places: self._each_alone(_at(encoded, places), rows)
+        return decision.settle(scores, precision, rows, alone)
+
+    def verdicts_on(self, rows: pd.DataFrame) -> Verdicts:
+        """The whole model's verdicts on raw rows; of plain transformers, rows scored once more go through together."""
+        decision, encoding = self.encoding.decision, self.encoding
+        if self.own is None:
+            return decision.verdicts(rows)
+        return decision.verdicts(rows, lambda places: self._each_alone(encoding.transform(rows.iloc[places]), rows))
+
+    def _each_alone(self, encoded: Any, rows: pd.DataFrame) -> Floats:
+        """Scores of encoded rows, one call of the final model each."""
+        call = partial(self.encoding.decision.call, frame=rows, model=self.encoding.final)
+        return np.concatenate([call(_at(encoded, [place]))[0] for place in range(encoded.shape[0])])
 
     @property
     def width(self) -> int:
@@ -293,6 +323,11 @@ class ModelReader:
         assert self.reading is not None
         self.reading, self._goals = self.reading.given_up(doubt), None
         _warn(doubt)
+
+
+def _at(encoded: Any, places: Any) -> Any:
+    """Some rows of the final model's input, whichever kind of table it is."""
+    return encoded.iloc[places] if hasattr(encoded, "iloc") else encoded[places]
 
 
 def _warn(doubt: str) -> None:

@@ -224,10 +224,8 @@ def _score(task: Task, frame: pd.DataFrame) -> tuple[Verdicts, Floats, ModelRead
     """Verdicts on the cases, their prepared rows, and what was read as it holds for these; transformers run once."""
     if not task.inside.known():
         return task.chosen.decision.verdicts(frame), np.empty((len(frame), 0)), task.inside
-    encoding = task.inside.encoding
-    model_input = encoding.transform(frame)
-    scores, precision = task.chosen.decision.call(model_input, frame, encoding.final)
-    verdicts, prepared = task.chosen.decision.settle(scores, precision, frame), task.inside.prepare(model_input)
+    model_input = task.inside.encoding.transform(frame)
+    verdicts, prepared = task.inside.verdicts(frame, model_input), task.inside.prepare(model_input)
     inside = task.inside.wide_enough(prepared, task.goals)
     if not inside.blocks:  # those were just scored by the final model itself
         inside.check_decisions(prepared, verdicts.positive)
@@ -306,7 +304,7 @@ def confirm(attempt: Attempt, cubes: Ints) -> Ints:
     if len(everywhere) == 0:
         return cubes
     rows = attempt.vertices.rows(everywhere, attempt.features(everywhere, moved))
-    verdicts = attempt.vertices.decision.verdicts(rows)
+    verdicts = attempt.vertices.decision.verdicts(rows) if attempt.inside is None else attempt.inside.verdicts_on(rows)
     good = attempt.vertices.turned(verdicts)
     # A set was found because what was read says that it turns: where the model agrees there is nothing to compare.
     doubtful = np.flatnonzero(np.append(~good[: len(cubes)], np.ones(len(probes), dtype=bool)))

@@ -1,4 +1,4 @@
-"""The files of one part: answers and cases as Parquet tables, certificates as JSON lines; written here, and read."""
+"""The files of one part: answers, certificates and cases as Parquet tables; written here, and read."""
 
 from __future__ import annotations
 
@@ -19,13 +19,14 @@ from fewest.errors import DataError, FewestError
 from fewest.results import record
 from fewest.results.record import Answered
 from fewest.runs.storage import first_line, need_arrow
-from fewest.tables.json_cells import lines
 from fewest.tables.saved_schema import plain
 from fewest.tables.schema import Feature, Schema
 
 Words = npt.NDArray[np.uint64]
 FIRST, SECOND = np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
 FEW = 16  # cells that are read one by one sooner than sorted by their level
+OWN = ("row", "hash", "from")  # columns in which hardly a value comes twice; so it is with floating numbers,
+FEW_VALUES = ("cost", "lower_bound")  # but for these
 JSON_TEXT = ("from", "to", "alternatives")  # columns whose lists hold JSON text
 
 
@@ -87,14 +88,32 @@ def as_parquet(table: Any) -> bytes:
     from pyarrow import parquet
 
     sink = pa.BufferOutputStream()
-    parquet.write_table(table, sink, compression="zstd", row_group_size=max(1, len(table)))
+    repeated = [
+        f"{column.name}.list.element" if pa.types.is_list(column.type) else column.name
+        for column in table.schema
+        if column.name not in OWN and (column.name in FEW_VALUES or not pa.types.is_floating(column.type))
+    ]
+    parquet.write_table(
+        table, sink, compression="zstd", row_group_size=max(1, len(table)), use_dictionary=repeated or False
+    )
     return sink.getvalue().to_pybytes()  # type: ignore[no-any-return]
 
 
-def certificates(answered: Answered) -> bytes:
-    """One JSON line per row: what is claimed of it, and what proves it. A bound of null: no set at all."""
-    chosen = [field for field in record.fields_in("certificate") if record.is_kept(field, answered)]
-    return lines({field.certificate or field.name: field.json_texts(answered) for field in chosen})
+def certificates(table: Any) -> Any:
+    """What is claimed of each row, and what proves it: columns of the answers as a pyarrow Table."""
+    chosen = {field.name: field.certificate or field.name for field in record.fields_in("certificate")}
+    kept = [name for name in chosen if name in table.column_names]
+    return table.select(kept).rename_columns([chosen[name] for name in kept])
+
+
+def read_certificates(path: Path) -> pd.DataFrame:
+    """The certificates of a part; those of earlier versions are JSON lines, with hashes as hexadecimal text."""
+    with readable(path):
+        said = load(path)
+        if not isinstance(said, list):
+            return said.to_pandas()
+        frame = pd.DataFrame(json.loads(f"[{','.join(said)}]"))
+        return frame.assign(hash=np.array([int(text, 16) for text in frame["hash"]], dtype=np.uint64))
 
 
 def write_cases(schema: Schema, frame: pd.DataFrame) -> tuple[str, bytes]:

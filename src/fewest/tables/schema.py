@@ -27,6 +27,7 @@ NOT_NUMBERS = {
 }  # fmt: skip
 ODD_CELLS = (bool, np.bool_, dt.date, dt.time, dt.timedelta, np.datetime64, np.timedelta64, pd.Period)
 MAX_DECIMALS = 6
+SHOWN = 5  # features that a schema names when it is printed
 
 
 @dataclass(frozen=True)
@@ -105,12 +106,17 @@ class Schema:
     Examples
     --------
     >>> schema = Schema.infer(pd.DataFrame({"age": [30, 40], "housing": ["rent", "own"]}))
-    >>> [(f.name, f.kind) for f in schema.features]
-    [('age', 'integer'), ('housing', 'category')]
+    >>> schema
+    <schema of 2 features: age (integer), housing (category)>
     """
 
     features: tuple[Feature, ...]
     dtypes: Mapping[str, Any] = field(default_factory=dict)
+
+    def __repr__(self) -> str:
+        shown = ", ".join(f"{feature.name} ({feature.kind})" for feature in self.features[:SHOWN])
+        more = f" and {len(self) - SHOWN} more" if len(self) > SHOWN else ""
+        return f"<schema of {len(self)} feature{'s' if len(self) != 1 else ''}: {shown}{more}>"
 
     @classmethod
     def infer(

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from slow_cases import mostly_slow
 
 from fewest.apps.cli import main
 from fewest.experiments.paper.trees import TreesTable
@@ -152,7 +153,7 @@ if __name__ == "__main__":
 """
 
 
-@pytest.mark.parametrize("jobs", ["1", "2"])
+@pytest.mark.parametrize("jobs", mostly_slow(("1", "2"), ("1",)))
 def test_a_real_signal_ends_the_run_and_its_processes(jobs: str, tmp_path: Path) -> None:
     script = tmp_path / "waiting.py"
     script.write_text(WAITING.format(jobs=jobs))

@@ -154,6 +154,7 @@ sys.exit(main(["paper", "all", "--quick", "--data", "german", "--splits", "3", "
 """
 
 
+@pytest.mark.slow
 def test_a_run_killed_outright_goes_on_where_it_was(tmp_path: Path) -> None:
     script = tmp_path / "killed.py"
     script.write_text(KILLED)

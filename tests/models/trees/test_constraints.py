@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -13,7 +15,7 @@ from fewest import datasets
 from fewest.constraints import AtMost, Constraints, Forbidden, Immutable, Linked, OneOf, Only, Range
 from fewest.models.trees import Reach, collapse
 
-TREES = 125
+TREES = 63
 
 
 def random_constraints(random, schema) -> list:
@@ -57,7 +59,7 @@ def rules_of(tree, items):
     return may, lambda moved: not any(group <= moved for group in groups)
 
 
-@pytest.mark.parametrize("seed", mostly_slow(range(8), (0, 1)))
+@pytest.mark.parametrize("seed", mostly_slow(range(16), (0, 1)))
 def test_sev_t_under_constraints_equals_brute_force(seed: int) -> None:
     random = np.random.default_rng(seed)
     compared = unreachable = 0
@@ -77,7 +79,7 @@ def test_sev_t_under_constraints_equals_brute_force(seed: int) -> None:
         assert np.allclose(cost, expected), (tree.nested(), items)
         unreachable += int(np.isinf(cost).sum())
         compared += 1
-    assert unreachable > 10
+    assert unreachable > 5
 
 
 def finer(tree, j) -> list:
@@ -94,7 +96,7 @@ def finer(tree, j) -> list:
 def test_the_answer_keeps_the_constraints() -> None:
     random = np.random.default_rng(9)
     moved_in_all = 0
-    for _ in range(200):
+    for _ in range(100):
         schema = random_schema(random, 4)
         tree = collapse(random_tree(random, schema, 5))
         rows = random_rows(random, schema, 40)
@@ -108,10 +110,12 @@ def test_the_answer_keeps_the_constraints() -> None:
         if len(constraints) and len(rows):
             assert (constraints.permitted(schema, rows, turned) | ~moved).all()
             moved_in_all += int(moved.sum())
-    assert moved_in_all > 300
+    assert moved_in_all > 150
 
 
-def german_explainer(**options):
+@cache
+def german_leaves():
+    """A tree of German Credit as a decision, its leaves, and the table."""
     from sklearn.compose import make_column_transformer
     from sklearn.pipeline import make_pipeline
     from sklearn.preprocessing import OneHotEncoder
@@ -122,7 +126,12 @@ def german_explainer(**options):
     encoder = make_column_transformer((OneHotEncoder(), text), remainder="passthrough")
     model = make_pipeline(encoder, DecisionTreeClassifier(max_depth=5, random_state=0)).fit(german.X, german.y)
     decision = fw.Decision(model)
-    return fw.Explainer(decision, fw.references.leaves(decision, german.X, german.y), **options), german.X
+    return decision, fw.references.leaves(decision, german.X, german.y), german.X
+
+
+def german_explainer(**options):
+    decision, leaves, X = german_leaves()
+    return fw.Explainer(decision, leaves, **options), X
 
 
 def test_at_most_is_unreachable_beyond_and_says_how_many_it_takes() -> None:

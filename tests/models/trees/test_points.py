@@ -57,7 +57,7 @@ def alone(model, points: pd.DataFrame) -> int:
     return sum(model.predict_proba(row[None, :], check_input=False)[0, 1] >= 0.5 for row in rows)
 
 
-@pytest.mark.parametrize("name", mostly_slow(NAMES, ("german", "compas")))
+@pytest.mark.parametrize("name", mostly_slow(NAMES, ("german",)))
 def test_every_point_is_predicted_negative_one_row_at_a_time(name: str) -> None:
     X, y = table(name)
     X, groups = one_hot(X)
@@ -75,7 +75,7 @@ def test_every_point_is_predicted_negative_one_row_at_a_time(name: str) -> None:
     assert given >= least[name]
 
 
-@pytest.mark.parametrize("name", ["german", "adult"])
+@pytest.mark.parametrize("name", mostly_slow(("german", "adult"), ("german",)))
 def test_points_of_a_pipeline_flip_the_pipeline_row_by_row(name: str) -> None:
     X, y = table(name)
     text = [c for c in X if not pd.api.types.is_numeric_dtype(X[c].dtype)]
@@ -85,8 +85,8 @@ def test_points_of_a_pipeline_flip_the_pipeline_row_by_row(name: str) -> None:
     model = make_pipeline(encoder, DecisionTreeClassifier(max_depth=6, random_state=0)).fit(X, y)
     decision = fw.Decision(model)
     out = fw.Explainer(decision, fw.references.leaves(decision, X, y)).explain(X.iloc[:3000])
-    points = out.turned()[out.answers.moved.any(axis=1)].iloc[:150]
-    assert len(points) >= 100
+    points = out.turned()[out.answers.moved.any(axis=1)].iloc[:100]
+    assert len(points) == 100
     assert [int(model.predict(points.iloc[[k]])[0]) for k in range(len(points))] == [0] * len(points)
 
 

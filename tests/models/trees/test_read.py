@@ -63,7 +63,7 @@ def test_the_neutral_tree_decides_as_the_pipeline(numbers: str, levels: str) -> 
     model = make_pipeline(encoder, DecisionTreeClassifier(max_depth=7, random_state=0)).fit(X, y)
     schema = fw.Schema.infer(X)
     tree = read(fw.Decision(model), schema, X)
-    fresh, _ = sample(3000, 1)
+    fresh, _ = sample(1000, 1)
     assert (tree.decide(fresh) == decided(model, fresh)).all()
     edges = at_the_edges(tree, X)
     assert (tree.decide(edges) == decided(model, edges)).all()
@@ -76,11 +76,11 @@ def decided(model, X: pd.DataFrame) -> np.ndarray:
 
 def at_the_edges(tree, X: pd.DataFrame) -> pd.DataFrame:
     """Rows whose numbers lie on a threshold, one bit below and one bit above it."""
-    rows = []
+    rows, few = [], [X.iloc[7 * k].to_dict() for k in range(4)]
     for node in np.flatnonzero((tree.feature >= 0) & (tree.level_set < 0)):
         at, name = float(tree.threshold[node]), tree.schema.names[tree.feature[node]]
         for value in (at, np.nextafter(at, -np.inf), np.nextafter(at, np.inf)):
-            rows += [{**X.iloc[7 * k].to_dict(), name: value} for k in range(4)]
+            rows += [{**some, name: value} for some in few]
     return pd.DataFrame(rows).astype({"amount": float, "rate": float, "own": bool})
 
 

@@ -9,8 +9,8 @@ from slow_cases import mostly_slow
 
 from fewest.models.trees import Reach, Tree, boxes, collapse
 
-PER_SEED = 520
-SEEDS = range(10)
+PER_SEED = 260
+SEEDS = range(20)
 
 
 def trees(seed: int, count: int, depth: int = 6, p: int = 4):
@@ -48,7 +48,7 @@ def test_sev_t_equals_brute_force(seed: int) -> None:
 
 def test_the_random_trees_need_several_features() -> None:
     sizes = np.zeros(8, dtype=int)
-    for random, tree in trees(0, PER_SEED):
+    for random, tree in trees(0, 2 * PER_SEED):
         rows = positive_rows(random, tree, 6)
         _, cost = Reach.build(tree).search(tree.encode(rows))
         for value in cost[np.isfinite(cost)]:
@@ -95,18 +95,18 @@ def empty_boxes_offered(tree: Tree, row) -> float:
 def test_brute_force_catches_a_broken_count(twin) -> None:
     caught = 0
     random = np.random.default_rng(5)
-    for _ in range(300):
+    for _ in range(150):
         schema = random_schema(random, 3)
         whole = random_tree(random, schema, 5)
         rows = random_rows(random, schema, 4)
         rows = rows[whole.decide(rows)]
         caught += any(twin(whole, row) != sev_by_enumeration(whole, row) for _, row in rows.iloc[:2].iterrows())
-    assert caught > 10
+    assert caught > 5
 
 
 def test_collapsing_changes_no_decision_and_leaves_nothing_trivial() -> None:
     random = np.random.default_rng(1)
-    for _ in range(300):
+    for _ in range(150):
         schema = random_schema(random, 3)
         whole = random_tree(random, schema, 6)
         tree = collapse(whole)
@@ -122,7 +122,7 @@ def test_collapsing_changes_no_decision_and_leaves_nothing_trivial() -> None:
 @pytest.mark.parametrize("value", ["nearest", "median", "mean"])
 def test_the_leaf_is_entered_with_typed_values_inside_its_box(value: str) -> None:
     entered = 0
-    for random, tree in trees(11, 400):
+    for random, tree in trees(11, 150):
         rows = positive_rows(random, tree, 8, missing=0.1)
         typical = np.where(np.random.default_rng(0).random((tree.n_nodes, len(tree.schema))) < 0.8, 3.3, np.nan)
         for j, feature in enumerate(tree.schema.features):
@@ -142,13 +142,13 @@ def test_the_leaf_is_entered_with_typed_values_inside_its_box(value: str) -> Non
             if feature.kind == "indicators":
                 assert (turned[list(feature.columns)].sum(axis=1) == 1).all()
         entered += int((leaf >= 0).sum())
-    assert entered > 500
+    assert entered > 180
 
 
 def test_all_leaves_at_once_equals_leaf_by_leaf() -> None:
     """The two compiled searches agree on the cost, and on the leaf down to the last tie; also beyond 64 leaves."""
     large = 0
-    for random, tree in [*trees(21, 300, depth=9, p=6), *trees(22, 30, depth=14, p=16)]:
+    for random, tree in [*trees(21, 120, depth=9, p=6), *trees(22, 30, depth=14, p=16)]:
         reach = Reach.build(tree)
         if len(reach.leaf) == 0:
             continue

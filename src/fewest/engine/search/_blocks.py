@@ -17,7 +17,10 @@ from fewest.engine.search._cube import (
     begin_cube,
     best_single,
     cheap_degree,
+    expanded,
+    gather,
     localise,
+    pairs,
     polynomial,
     search_costs,
     search_sizes,
@@ -73,6 +76,12 @@ def tree_sizes(  # type: ignore[no-untyped-def]
         k, answered = np.int64(2), False
         if floor is not None:
             answered = small_dense_sets(i, first, constants[i], loose, cubes, work, out, floor)
+        held, n_leaves, cut = 0, np.int64(-1), True
+        if floor is None and cubes.movable.shape[1] <= w.MOST_BITS:
+            held = ALL if cubes.small_trees else 2
+            n_leaves, cut = gather(i, trees, cubes, held, bends[i], leaves, work)
+            if n_leaves >= 0:
+                answered, k = pairs(i, first, constants[i], loose, cubes, work, out), np.int64(3)
         for stage in range(0 if cubes.small_trees else 1, 4):
             degree = ALL
             if stage == 1 or stage == 2:
@@ -80,7 +89,9 @@ def tree_sizes(  # type: ignore[no-untyped-def]
             if answered or degree < k:
                 continue
             cap = _EASY if stage == 0 else _HARD
-            m, complete = polynomial(i, trees, cubes, degree, cap, constants[i], loose, bends[i], leaves, work)
+            if degree != held:
+                n_leaves, cut = gather(i, trees, cubes, degree, bends[i], leaves, work)
+            m, complete = expanded(i, n_leaves, cut, cubes, degree, cap, constants[i], loose, leaves, work)
             if m >= 0:
                 last_size = min(most_wanted, degree)
                 answered, k = search_sizes(i, first, m, k, last_size, complete, cubes, work, out, floor)

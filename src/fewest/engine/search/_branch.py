@@ -12,9 +12,11 @@ import numpy as np
 
 from fewest.engine.numba_cache import inner
 from fewest.engine.search import _work as w
+from fewest.engine.search._bits import place_of
 from fewest.engine.search._gaussians import carry, dense, hopeless
-from fewest.engine.search._node import descend, gains, nearest, obey, sort_free
+from fewest.engine.search._node import descend, flip, gains, nearest, obey, sort_free
 from fewest.engine.search._ranks import offer, outranked, too_far
+from fewest.engine.search._set_off import STALLED, tighten
 
 DONE, CAPPED = np.int64(0), np.int64(1)
 
@@ -86,11 +88,8 @@ def floor_of(work, picks):  # type: ignore[no-untyped-def]
 
 
 @inner()
-def open_node(work, t, m, picks, tolerance):  # type: ignore[no-untyped-def]
-    """Bound depth t; keep only the units that may be among the ``picks`` flipped there. False closes the node."""
-    if not obey(work, t, m) or work.at[w.N_FREE, t] < picks:
-        return False
-    gains(work, t, picks)
+def keep_useful(work, t, picks, tolerance):  # type: ignore[no-untyped-def]
+    """Sort the free units of depth t and keep those that may be among the ``picks`` flipped there; how many."""
     sort_free(work, t, np.bool_(False))
     order, gain = work.order[t], work.gain[t]
     total = work.sum[w.CONSTANT, t]
@@ -100,13 +99,29 @@ def open_node(work, t, m, picks, tolerance):  # type: ignore[no-untyped-def]
     while n < work.at[w.N_FREE, t] and total + gain[order[n]] < tolerance:
         n += 1
     work.at[w.N_FREE, t] = n
-    if n < picks:
+    return n
+
+
+@inner()
+def open_node(work, t, m, picks, tolerance):  # type: ignore[no-untyped-def]
+    """Bound depth t; keep only the units that may be among the ``picks`` flipped there. False closes the node."""
+    if not obey(work, t, m) or work.at[w.N_FREE, t] < picks:
         return False
+    gains(work, t, picks)
+    if keep_useful(work, t, picks, tolerance) < picks:
+        return False
+    if picks > 2 and work.tally[w.NODES] > STALLED:
+        tighten(work, t, picks)
+        if keep_useful(work, t, picks, tolerance) < picks:
+            return False
     if work.tally[w.KEPT] < work.rank.shape[1]:
         return True
+    total, last = work.sum[w.CONSTANT, t], 0.0
+    for i in range(picks):
+        last = work.gain[t, work.order[t, i]]
+        total += last
     far = work.sum[w.FAR, t] + nearest(work, t, np.int64(0), picks)
-    last = gain[order[picks - 1]]
-    return not outranked(work, t, m, np.int64(0), far, total + last, last)
+    return not outranked(work, t, m, np.int64(0), far, total, last)
 
 
 @inner()
@@ -146,9 +161,47 @@ def last_pairs(work, t, m, tolerance, floor):  # type: ignore[no-untyped-def]
 
 
 @inner()
+def pairs_below(work, t, place, m, tolerance):  # type: ignore[no-untyped-def]
+    """All turned sets that add the unit at ``place`` of depth t and exactly two after it, where units are bits.
+
+    There are fewer pairs than monomials, so these are only summed: no bound, no order.
+    """
+    pair, bits, child = work.pair, flip(work, t, place), t + 1
+    if not obey(work, child, m):
+        return
+    others, lin, order = ~work.ids[w.BIT, work.at[w.CHOSEN, t]], work.lin[child], work.order[child]
+    for i in range(work.at[w.BEGIN, t], work.at[w.END, t]):
+        key = work.key[i]
+        if key & ~bits:
+            continue
+        key &= others
+        rest = key & (key - 1)
+        if rest == 0:
+            lin[place_of(key)] += work.weight[i]
+        elif rest & (rest - 1) == 0:
+            u, v = place_of(key), place_of(rest)
+            pair[u, v] += work.weight[i]
+            pair[v, u] = pair[u, v]
+    for j in range(child):
+        work.ids[w.PICKS, j] = work.at[w.CHOSEN, j]
+    for i in range(work.at[w.N_FREE, child] - 1):
+        u = order[i]
+        base, far_u = work.sum[w.CONSTANT, child] + lin[u], work.sum[w.FAR, child] + work.per[w.DISTANCE, u]
+        for j in range(i + 1, work.at[w.N_FREE, child]):
+            v = order[j]
+            score = base + lin[v] + pair[u, v]
+            if score < tolerance and not too_far(work, far_u + work.per[w.DISTANCE, v]):
+                work.ids[w.PICKS, child], work.ids[w.PICKS, child + 1] = u, v
+                offer(work, m, child + 2, far_u + work.per[w.DISTANCE, v], score, child + 2.0)
+    for u in range(m):
+        for v in range(m):
+            pair[u, v] = 0.0
+
+
+@inner()
 def by_size(work, m, k, tolerance, floor):  # type: ignore[no-untyped-def]
     """Rank all turned sets of exactly k >= 2 units that are at the floor. CAPPED: not all were seen."""
-    n_root = work.at[w.N_FREE, 0]
+    n_root, few = work.at[w.N_FREE, 0], m <= w.MOST_BITS
     state, t = DONE, np.int64(0)
     new = True
     while t >= 0:
@@ -185,7 +238,14 @@ def by_size(work, m, k, tolerance, floor):  # type: ignore[no-untyped-def]
             far = work.sum[w.FAR, t] + work.per[w.DISTANCE, work.order[t, i]]
             if too_far(work, far + nearest(work, t, i + 1, picks - 1)):
                 continue
-        if work.tally[w.NODES] >= work.tally[w.NODE_CAP] or not descend(work, t, i, picks - 1):
+        if work.tally[w.NODES] >= work.tally[w.NODE_CAP]:
+            state = CAPPED
+            break
+        if floor is None and few and picks == 3:
+            work.tally[w.NODES] += 1
+            pairs_below(work, t, i, m, tolerance)
+            continue
+        if not descend(work, t, i, picks - 1):
             state = CAPPED
             break
         if floor is not None:

@@ -12,11 +12,13 @@ import numpy as np
 
 from fewest.engine.numba_cache import inner
 from fewest.engine.search import _work as w
+from fewest.engine.search._bits import size_of
 from fewest.engine.search._branch import CAPPED, DONE, by_size, floor_of, load_root
 from fewest.engine.search._branch_costs import by_cost, step_of
 from fewest.engine.search._gaussians import dense, hopeless, lay_out, sort_pairs
 from fewest.engine.search._ranks import offer, order_of, too_far
 from fewest.engine.search._reduce import collect, expand
+from fewest.engine.search._reduce_bits import collect_bits, expand_bits, rank_pairs, sum_pairs
 
 FOUND, NONE = 0, 1
 ALL = 1 << 30  # degree of an untruncated polynomial
@@ -142,24 +144,61 @@ def best_single(i, constant, changes, cubes, out):  # type: ignore[no-untyped-de
 
 
 @inner()
-def polynomial(i, trees, cubes, most, cap, constant, loose, bends, leaves, work):  # type: ignore[no-untyped-def]
-    """Reduce, expand to degree ``most`` and load the root. Returns (units, or -1 for too large; whether complete)."""
-    x, r = cubes.start[i], cubes.goal[cubes.goal_of[i]]
-    n_leaves, cut = collect(trees, x, r, cubes.movable[i], most, bends, leaves, work)
+def gather(i, trees, cubes, most, bends, leaves, work):  # type: ignore[no-untyped-def]
+    """List the leaves that ``most`` flips reach; with few units, sum up pairs. As `collect` returns."""
+    x, r, movable = cubes.start[i], cubes.goal[cubes.goal_of[i]], cubes.movable[i]
+    if movable.shape[0] > w.MOST_BITS:
+        return collect(trees, x, r, movable, most, bends, leaves, work)
+    n_leaves, cut = collect_bits(trees, x, r, movable, most, bends, leaves, work)
+    if n_leaves >= 0:
+        sum_pairs(n_leaves, movable.shape[0], cubes.sign, leaves, work)
+    return n_leaves, cut
+
+
+@inner()
+def expanded(i, n_leaves, cut, cubes, most, cap, constant, loose, leaves, work):  # type: ignore[no-untyped-def]
+    """Expand leaves to degree ``most`` and load the root. Returns (units, or -1 for too large; whether complete)."""
+    few = cubes.movable.shape[1] <= w.MOST_BITS
     if n_leaves < 0:
         return np.int64(-1), False
     if most == ALL:
         total = 0
         for leaf in range(n_leaves):
-            total += 1 << min(40, leaves.span[0, leaf + 1] - leaves.span[0, leaf] - leaves.span[1, leaf])
+            n_kept = leaves.span[0, leaf + 1] - leaves.span[0, leaf] - leaves.span[1, leaf]
+            total += 1 << min(40, size_of(leaves.bits[1, leaf]) if few else n_kept)
         if total > cap:
             return np.int64(-1), False
     m = localise(i, cubes, loose, work)
-    n_terms, less = expand(n_leaves, m, most, cubes.sign, leaves, work)
+    if few:
+        n_terms, less = expand_bits(n_leaves, m, most, cubes.sign, leaves, work)
+    else:
+        n_terms, less = expand(n_leaves, m, most, cubes.sign, leaves, work)
     if n_terms < 0:
         return np.int64(-1), False
     load_root(work, m, constant, loose)
     return m, not (cut or less)
+
+
+@inner()
+def polynomial(i, trees, cubes, most, cap, constant, loose, bends, leaves, work):  # type: ignore[no-untyped-def]
+    """Reduce, expand to degree ``most`` and load the root; as `expanded` returns."""
+    n_leaves, cut = gather(i, trees, cubes, most, bends, leaves, work)
+    return expanded(i, n_leaves, cut, cubes, most, cap, constant, loose, leaves, work)
+
+
+@inner()
+def pairs(i, first, constant, loose, cubes, work, out):  # type: ignore[no-untyped-def]
+    """Sets of two units, where these are few and the leaves gathered. Returns whether the cube is answered."""
+    m = localise(i, cubes, loose, work)
+    work.tally[w.NODES] = 1
+    rank_pairs(work, m, constant, cubes.tolerance)
+    if work.tally[w.KEPT] > 0:
+        settle(i, first, m, np.bool_(True), cubes, work, out)
+        return True
+    if cubes.limit[i] + 1e-9 < 3:
+        nothing(i, 3.0, out)
+        return True
+    return False
 
 
 @inner()
@@ -181,6 +220,8 @@ def search_sizes(i, first, m, k, last, complete, cubes, work, out, floor):  # ty
         if floor is not None:
             none = none or n == 0 or hopeless(work, np.int64(0), n, False, floor.body, floor.room)
         if none:
+            if k <= 3:  # the bound alone has settled it
+                work.tally[w.NODES] = 0
             nothing(i, np.inf, out)
             return True, k
         last = min(last, work.at[w.N_FREE, 0])

@@ -13,6 +13,7 @@ import numpy as np
 
 from fewest.engine.numba_cache import entry, inner
 from fewest.engine.search import _work as w
+from fewest.engine.search._bits import place_of, size_of
 from fewest.engine.search._cube import begin_cube, polynomial
 from fewest.tables.arrays import Floats, Ints
 
@@ -100,29 +101,6 @@ def terms_of(  # type: ignore[no-untyped-def]
     for j in range(n):
         masks[j], weights[j] = work.key[j], work.weight[j]
     return n, complete
-
-
-@inner()
-def place_of(bit):  # type: ignore[no-untyped-def]
-    """Number of the only bit that is set."""
-    n = 0
-    while bit & 0xFF == 0:
-        bit >>= 8
-        n += 8
-    while bit & 1 == 0:
-        bit >>= 1
-        n += 1
-    return n
-
-
-@inner()
-def size_of(mask):  # type: ignore[no-untyped-def]
-    """How many bits are set."""
-    n = 0
-    while mask:
-        mask &= mask - 1
-        n += 1
-    return n
 
 
 @inner()

@@ -7,6 +7,8 @@ C(picks - 1, d - 1).
 
 from __future__ import annotations
 
+import numpy as np
+
 from fewest.engine.numba_cache import inner
 from fewest.engine.search import _work as w
 
@@ -129,13 +131,13 @@ def sort_free(work, t, by_ratio):  # type: ignore[no-untyped-def]
 
 
 @inner()
-def descend(work, t, place, picks):  # type: ignore[no-untyped-def]
-    """Make depth t + 1: the unit at ``place`` is flipped, those before it are kept, ``picks`` flips remain.
+def flip(work, t, place):  # type: ignore[no-untyped-def]
+    """Begin depth t + 1: the unit at ``place`` is flipped, those before it are kept.
 
-    Returns False when the stack is full. Equal residual monomials are netted.
+    Returns the bits that monomials may have there and at depth t: all where keys are not bits of units.
     """
-    flip = work.order[t, place]
-    child = t + 1
+    flipped, child = work.order[t, place], t + 1
+    bits = work.ids[w.BIT, flipped]
     work.tally[w.MARK] += 1
     mark = work.tally[w.MARK]
     n = 0
@@ -144,15 +146,29 @@ def descend(work, t, place, picks):  # type: ignore[no-untyped-def]
         work.order[child, n] = u
         work.lin[child, u] = work.lin[t, u]
         work.ids[w.MARKED, u] = mark
+        bits |= work.ids[w.BIT, u]
         n += 1
     work.at[w.N_FREE, child] = n
-    work.sum[w.CONSTANT, child] = work.sum[w.CONSTANT, t] + work.lin[t, flip]
-    work.sum[w.SPENT, child] = work.sum[w.SPENT, t] + work.per[w.COST, flip]
-    work.sum[w.FAR, child] = work.sum[w.FAR, t] + work.per[w.DISTANCE, flip]
-    work.at[w.CHOSEN, t] = flip
+    work.sum[w.CONSTANT, child] = work.sum[w.CONSTANT, t] + work.lin[t, flipped]
+    work.sum[w.SPENT, child] = work.sum[w.SPENT, t] + work.per[w.COST, flipped]
+    work.sum[w.FAR, child] = work.sum[w.FAR, t] + work.per[w.DISTANCE, flipped]
+    work.at[w.CHOSEN, t] = flipped
+    return bits if work.ids[w.BIT, work.ids.shape[1] - 1] == 1 else np.int64(-1)
+
+
+@inner()
+def descend(work, t, place, picks):  # type: ignore[no-untyped-def]
+    """Make depth t + 1: the unit at ``place`` is flipped, those before it are kept, ``picks`` flips remain.
+
+    Returns False when the stack is full. Equal residual monomials are netted.
+    """
+    bits, child = flip(work, t, place), t + 1
+    flipped, mark = work.at[w.CHOSEN, t], work.tally[w.MARK]
     begin = work.at[w.END, t]
     out, top = begin, work.begin[begin]
     for i in range(work.at[w.BEGIN, t], work.at[w.END, t]):
+        if work.key[i] & ~bits:
+            continue
         first, last = work.begin[i], work.begin[i + 1]
         if last - first > picks + 1:
             continue
@@ -162,7 +178,7 @@ def descend(work, t, place, picks):  # type: ignore[no-untyped-def]
         free = True
         for j in range(first, last):
             u = work.units[j]
-            if u == flip:
+            if u == flipped:
                 continue
             if work.ids[w.MARKED, u] != mark:
                 free = False
@@ -176,7 +192,7 @@ def descend(work, t, place, picks):  # type: ignore[no-untyped-def]
             work.lin[child, work.units[top]] += work.weight[i]
             continue
         work.weight[out] = work.weight[i]
-        work.key[out] = work.key[i] ^ (work.ids[w.BIT, flip] if size < last - first else 0)
+        work.key[out] = work.key[i] ^ (work.ids[w.BIT, flipped] if size < last - first else 0)
         out += 1
         top = at
         work.begin[out] = top

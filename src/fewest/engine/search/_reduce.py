@@ -15,6 +15,7 @@ from fewest.engine.structure.walk import goes_left
 
 _KEPT, _FLIPPED, _FREE = 0, 1, 2
 COLUMN, TESTS, LEFT, RIGHT = range(4)  # fields of Trees.link
+NUMBER = 2  # field of Trees.number
 _SPREAD = -7046029254386353131
 
 
@@ -22,8 +23,8 @@ _SPREAD = -7046029254386353131
 def left_of(trees, node, z):  # type: ignore[no-untyped-def]
     """Whether the value z goes left at a node."""
     if trees.plain:
-        return z <= trees.threshold[node]
-    return goes_left(z, trees.threshold[node], trees.missing_left[node], trees.category[node], trees.left_levels)
+        return z <= trees.number[node, NUMBER]
+    return goes_left(z, trees.number[node, NUMBER], trees.missing_left[node], trees.category[node], trees.left_levels)
 
 
 @inner()
@@ -49,7 +50,7 @@ def singles(trees, x, r, movable, sign, work, change, bends):  # type: ignore[no
             node = np.int64(link[LEFT] if is_left else link[RIGHT])
             link = trees.link[node]
         bends[t] = n > 0
-        value = trees.value[node]
+        value = trees.number[node, NUMBER]
         total += value
         for j in range(n):
             u, node = path[j], other[j]
@@ -59,7 +60,7 @@ def singles(trees, x, r, movable, sign, work, change, bends):  # type: ignore[no
                 z = r[link[COLUMN]] if link[TESTS] == u else x[link[COLUMN]]
                 node = np.int64(link[LEFT] if left_of(trees, node, z) else link[RIGHT])
                 link = trees.link[node]
-            change[u] += sign * (trees.value[node] - value)
+            change[u] += sign * (trees.number[node, NUMBER] - value)
     return total
 
 
@@ -107,7 +108,7 @@ def collect(trees, x, r, movable, most, bends, leaves, work):  # type: ignore[no
                 for j in range(n_trail):
                     state[work.ids[w.TRAIL, j]] = _FREE
                 return np.int64(-1), cut
-            leaves.value[n] = trees.value[node]
+            leaves.value[n] = trees.number[node, NUMBER]
             leaves.span[0, n] = top
             leaves.span[1, n] = n_flipped
             for j in range(n_flipped):
@@ -137,12 +138,18 @@ def collect(trees, x, r, movable, most, bends, leaves, work):  # type: ignore[no
 
 
 @inner()
-def regrow(n_terms, bits, work):  # type: ignore[no-untyped-def]
-    """Enter all terms into a table of 2**bits slots (Fibonacci hashing: codes of few units differ in few bits)."""
+def slot_of(key, bits):  # type: ignore[no-untyped-def]
+    """First slot of a key in a table of 2**bits (Fibonacci hashing: codes of few units differ in few bits)."""
+    return ((key * _SPREAD) >> (63 - bits)) & ((1 << bits) - 1)
+
+
+@inner()
+def regrow(first, n_terms, bits, work):  # type: ignore[no-untyped-def]
+    """Enter all terms from ``first`` on into a table of 2**bits slots."""
     work.tally[w.STAMP] += 1
     stamp = work.tally[w.STAMP]
-    for i in range(n_terms):
-        slot = ((work.key[i] * _SPREAD) >> (63 - bits)) & ((1 << bits) - 1)
+    for i in range(first, n_terms):
+        slot = slot_of(work.key[i], bits)
         while work.table[1, slot] == stamp:
             slot = (slot + 1) & ((1 << bits) - 1)
         work.table[1, slot] = stamp
@@ -209,7 +216,7 @@ def expand(n_leaves, m, most, sign, leaves, work):  # type: ignore[no-untyped-de
                 continue
             signed = -value if (size - n_flipped) & 1 else value
             key = leaves.grow[0, e]
-            slot = ((key * _SPREAD) >> (63 - bits)) & ((1 << bits) - 1)
+            slot = slot_of(key, bits)
             term = -1
             while work.table[1, slot] == stamp:
                 at = work.table[0, slot]
@@ -237,7 +244,7 @@ def expand(n_leaves, m, most, sign, leaves, work):  # type: ignore[no-untyped-de
             work.begin[n] = top
             if 2 * n > (1 << bits) and (1 << bits) < w.TABLE:
                 bits += 1
-                regrow(n, bits, work)
+                regrow(0, n, bits, work)
                 stamp = work.tally[w.STAMP]
     work.tally[w.N_TERMS] = n
     return n, cut
@@ -255,5 +262,5 @@ def score_of(trees, x, r, flipped):  # type: ignore[no-untyped-def]
             z = r[c] if u >= 0 and flipped[u] != 0 else x[c]
             node = np.int64(link[LEFT] if left_of(trees, node, z) else link[RIGHT])
             link = trees.link[node]
-        total += trees.value[node]
+        total += trees.number[node, NUMBER]
     return total

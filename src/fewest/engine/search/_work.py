@@ -25,6 +25,7 @@ MAX_STACK = 2_000_000
 MAX_STACK_MEMBERS = 8_000_000
 MAX_DEPTH = 1024
 EXPANSION = 1 << 16
+MOST_BITS = 62  # units that are bits of one word, its sign left alone
 
 # Rows of Work.ids (by unit): path of the walk, numbering, hash codes (by unit, by local id), marks of the search, and
 # the units by distance per cost.
@@ -46,16 +47,15 @@ class Trees(NamedTuple):
     """The arrays of an Ensemble.
 
     ``link`` holds column, unit tested (-1 for none), left and right child of each node side by side, as a walk needs
-    them; ``plain`` says that there are neither categories nor missing values, so that comparing with the threshold is
-    all.
+    them, and behind these the bytes of its threshold, or of the value of a leaf, which ``number`` shows; ``plain`` says
+    that there are neither categories nor missing values, so that comparing with the threshold is all.
     """
 
     link: Ints32
-    threshold: Floats
+    number: Floats
     missing_left: Bools
     category: Ints32
     left_levels: Bools
-    value: Floats
     root: Ints32
     plain: bool
     base: float
@@ -112,7 +112,7 @@ class WorkLeaves(NamedTuple):
     """Scratch space of one thread for reducing trees: their leaves, the walk, and subsets while they are expanded.
 
     ``units`` holds for each leaf the flipped units, then the kept ones; ``span`` where they begin and how many are
-    flipped.
+    flipped. Where units are few they are the bits of ``bits`` instead, and ``waiting`` takes the place of ``pending``.
     """
 
     value: Floats
@@ -120,13 +120,15 @@ class WorkLeaves(NamedTuple):
     units: Ints32
     pending: Ints32
     grow: Ints
+    bits: Ints
+    waiting: Ints
 
 
 class Work(NamedTuple):
     """Scratch space of one thread for the search; few arrays, because compiled calls pass each of them.
 
     Monomials lie in ``weight``, ``begin`` (compressed rows of ``units``) and ``key``: first those of the cube, then
-    the residual ones of each depth.
+    the residual ones of each depth. Where units are few, ``two`` has what pairs of them add.
     """
 
     ids: Ints
@@ -138,6 +140,7 @@ class Work(NamedTuple):
     order: Ints
     charge: Floats
     pair: Floats
+    two: Floats
     weight: Floats
     begin: Ints
     units: Ints32
@@ -192,6 +195,7 @@ def make_work(n_units: int, n_implies: int, n_banned: int, keep: int) -> Work:
         order=np.zeros((depth, u), dtype=np.int64),
         charge=np.zeros((2, u, depth)),
         pair=np.zeros((u, u)),
+        two=np.zeros((u, u) if n_units <= MOST_BITS else (1, 1)),
         weight=np.zeros(MAX_STACK),
         begin=np.zeros(MAX_STACK + 1, dtype=np.int64),
         units=np.zeros(MAX_STACK_MEMBERS, dtype=np.int32),
@@ -213,6 +217,8 @@ def make_leaves(deepest: int) -> WorkLeaves:
         units=np.zeros(MAX_MEMBERS, dtype=np.int32),
         pending=np.zeros((deepest + 2, 5), dtype=np.int32),
         grow=np.zeros((3, EXPANSION), dtype=np.int64),
+        bits=np.zeros((2, MAX_LEAVES), dtype=np.int64),
+        waiting=np.zeros((deepest + 2, 3), dtype=np.int64),
     )
 
 

@@ -120,13 +120,14 @@ def pack_trees(structure: Ensemble, problem: Problem) -> Trees:
     column = structure.column
     unit = np.where(column >= 0, np.append(problem.unit_of, -1)[column], -1)
     missing = bool(np.isnan(problem.start).any() or np.isnan(problem.goal).any())
+    number = np.where(column >= 0, structure.threshold, structure.value).astype(np.float64)[:, None]
+    link = np.column_stack([column, unit, structure.left, structure.right, number.view(np.int32)]).astype(np.int32)
     return Trees(
-        link=np.ascontiguousarray(np.column_stack([column, unit, structure.left, structure.right]), dtype=np.int32),
-        threshold=np.ascontiguousarray(structure.threshold, dtype=np.float64),
+        link=link,
+        number=link.view(np.float64),
         missing_left=np.ascontiguousarray(structure.missing_left, dtype=bool),
         category=np.ascontiguousarray(structure.category, dtype=np.int32),
         left_levels=np.ascontiguousarray(structure.left_levels, dtype=bool),
-        value=np.ascontiguousarray(structure.value, dtype=np.float64),
         root=np.ascontiguousarray(structure.root, dtype=np.int32),
         plain=not missing and bool((structure.category < 0).all()),
         base=float(structure.base),

@@ -20,6 +20,7 @@ class Row:
     """One line of the table: a measured value against its target.
 
     ``met`` is None where the workload could not be run; ``detail`` says why, or gives the figures behind the value.
+    ``points`` are what a ladder measured: what was varied, and CPU seconds per case.
     """
 
     name: str
@@ -28,6 +29,7 @@ class Row:
     met: bool | None
     unit: str
     detail: str = ""
+    points: tuple[tuple[float, float], ...] = ()
 
 
 def at_most(name: str, value: float, limit: float, unit: str, detail: str = "") -> Row:

@@ -21,8 +21,11 @@ from fewest.engine.model_reading import ModelReading
 from fewest.engine.search import Found, Outcome, Problem, choose, first_answers
 from fewest.engine.structure.base import Structure
 from fewest.experiments.benchmarking import subjects
+from fewest.experiments.benchmarking.growth_ladders import growth_ladders
 from fewest.experiments.benchmarking.large_tables import files_boosted, files_linear, linear_million, model_files
 from fewest.experiments.benchmarking.measure import Row, at_least, at_most, cpu, fresh, skipped, timed
+from fewest.experiments.benchmarking.other_tools import other_tools
+from fewest.experiments.benchmarking.service import under_load
 from fewest.experiments.benchmarking.trees import growth, tree_million
 from fewest.experiments.benchmarking.whole_domains import accepted_cases, any_value
 from fewest.experiments.paper.data import data_folder
@@ -377,12 +380,15 @@ WORKLOADS: dict[str, Callable[[], Iterator[Row]]] = {
     "one-case": one_case,
     "comparison": comparison,
     "growth": growth,
+    "ladders": growth_ladders,
     "trees": tree_million,
     "files-linear": files_linear,
     "files-boosted": files_boosted,
+    "service": under_load,
     "training": training,
     "model-files": model_files,
     "any-value": any_value,
     "accepted": accepted_cases,
+    "other-tools": other_tools,
 }
 QUICK = ("linear", "opaque", "first")
