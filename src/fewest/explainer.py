@@ -251,9 +251,8 @@ class Explainer:
 
         Examples
         --------
-        >>> import fewest as fw
+        >>> import fewest as fw, pandas as pd
         >>> from sklearn.linear_model import LogisticRegression
-        >>> import pandas as pd
         >>> X = pd.DataFrame({"debt": [1, 2, 8, 9], "age": [30, 50, 30, 50]}); y = [0, 0, 1, 1]
         >>> decision = fw.Decision(LogisticRegression().fit(X, y))
         >>> out = fw.Explainer(decision, fw.references.anyone(decision, X, y)).sufficient(X.iloc[2:])
@@ -262,15 +261,13 @@ class Explainer:
         """
         limits = (*self.constraints.of(AtMost), *self.constraints.of(Forbidden))
         if limits or not isinstance(self.references, Anyone):
-            raise UsageError(
-                "what suffices is asked over all values, without limits on sets",
-                do="use references.anyone, without AtMost and Forbidden",
-            )
+            do = "use references.anyone, without AtMost and Forbidden"
+            raise UsageError("what suffices is asked over all values, without limits on sets", do=do)
 
         def ask(cases: pd.DataFrame, *more: Constraint) -> list[Explanation]:
             other = self.with_(constraints=[*self.constraints, *more], weights=None, credibility=None)
             other.reader.take_over(self.reader, cases)
-            return list(other.explain(cases))
+            return list(other.explain(cases, progress=False))
 
         cases = self.schema.conform(X, unseen=self.unseen)
         return sufficient_sets(self.references, cases, ask, self.constraints, widen, every)
