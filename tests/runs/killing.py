@@ -74,7 +74,7 @@ def main(folder: Path, trials: int, seed: int) -> None:
         if os.WIFEXITED(os.waitpid(number, 0)[1]):
             continue  # it had ended before
         kills += 1
-        parts.append(len(list(out.glob("part-*.parquet"))) if out.exists() else 0)
+        parts.append(len(list(out.glob("part-?????.parquet"))) if out.exists() else 0)
         os.waitpid(child(explainer, folder, out), 0)
         same += fingerprint(out) == whole
     print(json.dumps({"kills": kills, "same": same, "parts": parts, "seconds": duration}))
