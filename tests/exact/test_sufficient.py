@@ -154,8 +154,8 @@ def compare_more(kind: str, seed: int) -> tuple[list[str], int]:
                 if decision.verdicts(in_box(references, case, twin)).positive.all():
                     wrong.append(f"{k}: {name} could reach {wider}")
         p = len(schema)
-        enough = [set(s) for size in range(p + 1) for s in combinations(range(p), size)
-                  if suffices(decision, references, case, s)]  # fmt: skip
+        asked = refused_with(decision, references, case)
+        enough = [set(s) for size in range(p + 1) for s in combinations(range(p), size) if suffices(asked, s)]
         least = [s for s in enough if not any(other < s for other in enough)]
         never = tuple(schema.names[j] for j in range(p) if not any(j in s for s in least))
         if got.never != never:
