@@ -15,7 +15,7 @@ from warnings import warn
 import numpy as np
 import pandas as pd
 
-from fewest.constraints import AtMost, Constraint, Constraints, Forbidden
+from fewest.constraints import Constraint, Constraints
 from fewest.credibility import Credibility
 from fewest.decision import Decision
 from fewest.engine.choices import Choices, TableWork
@@ -23,7 +23,7 @@ from fewest.engine.cubes import Engine
 from fewest.engine.goals import goals_of
 from fewest.engine.model_reading import ModelReader, ModelReading
 from fewest.engine.points import ENGINE
-from fewest.engine.sufficient_sets import Sufficient, sufficient_sets
+from fewest.engine.sufficient_sets import Sufficient, check_whole_domains, sufficient_sets
 from fewest.errors import (
     DataError,
     DoubtError,
@@ -34,7 +34,7 @@ from fewest.errors import (
     check_number,
     check_word,
 )
-from fewest.references import Anyone, References, build, single
+from fewest.references import References, build, single
 from fewest.results.answers import Answers
 from fewest.results.explanation import Explanation
 from fewest.results.explanations import Explanations
@@ -259,16 +259,13 @@ class Explainer:
         >>> out[0].kind, out[0].features
         ('smallest', ('debt',))
         """
-        limits = (*self.constraints.of(AtMost), *self.constraints.of(Forbidden))
-        if limits or not isinstance(self.references, Anyone):
-            do = "use references.anyone, without AtMost and Forbidden"
-            raise UsageError("what suffices is asked over all values, without limits on sets", do=do)
 
         def ask(cases: pd.DataFrame, *more: Constraint) -> list[Explanation]:
             other = self.with_(constraints=[*self.constraints, *more], weights=None, credibility=None)
             other.reader.take_over(self.reader, cases)
             return list(other.explain(cases, progress=False))
 
+        check_whole_domains(self.references, self.constraints)
         cases = self.schema.conform(X, unseen=self.unseen)
         return sufficient_sets(self.references, cases, ask, self.constraints, widen, every)
 

@@ -13,8 +13,9 @@ from typing import Any, Literal
 import numpy as np
 import pandas as pd
 
-from fewest.constraints import Constraints, Immutable, Range
-from fewest.references import Anyone
+from fewest.constraints import AtMost, Constraints, Forbidden, Immutable, Range
+from fewest.errors import UsageError
+from fewest.references import Anyone, References
 from fewest.references.domains import MOST_VALUES
 from fewest.results.explanation import Explanation, Status
 from fewest.tables.arrays import Bools, Floats
@@ -89,10 +90,20 @@ class Sufficient:
         return f"{text}; a smaller set may do, the search was stopped."
 
 
+def check_whole_domains(references: References, constraints: Constraints) -> None:
+    """Refuse choices that do not say what the other features may be, or that leave sets of them out."""
+    if any(isinstance(item, AtMost | Forbidden) for item in constraints) or not isinstance(references, Anyone):
+        raise UsageError(
+            "what suffices is asked over all values, without limits on sets",
+            do="use references.anyone, without AtMost and Forbidden",
+        )
+
+
 def sufficient_sets(
-    references: Anyone, cases: pd.DataFrame, ask: Ask, constraints: Constraints, widen: bool, every: bool
+    references: References, cases: pd.DataFrame, ask: Ask, constraints: Constraints, widen: bool, every: bool
 ) -> list[Sufficient]:
     """A set for each case; numbers that constraints are about are not widened: not all their values are asked for."""
+    assert isinstance(references, Anyone)
     schema = references.schema
     named = {getattr(item, "name", None) for item in constraints}
     bound = set(schema.names) if None in named else named
