@@ -120,7 +120,7 @@ def test_a_thousand_features(estimator: Any) -> None:
     wide = pd.DataFrame(random.normal(size=(200, 1000)).round(2), columns=[f"f{j}" for j in range(1000)])
     y = (wide.iloc[:, :20].sum(axis=1) > 0).astype(int)
     decision = fw.Decision(estimator.fit(wide, y))
-    out = fw.Explainer(decision, fw.references.single(decision, wide, y, on_positive="allow")).explain(wide.iloc[:40])
+    out = fw.Explainer(decision, fw.references.single(decision, wide, y, on_positive="allow")).explain(wide.iloc[:12])
     assert checks.check_turns(out) > 0
     assert out.counts()["BUDGET"] == 0
 
@@ -235,7 +235,7 @@ def test_sparsest_is_never_worse_than_nearest_nor_than_fewer_references() -> Non
     sizes = []
     for k, assignment in ((1, "sparsest"), (3, "sparsest"), (6, "sparsest"), (6, "nearest")):
         refs = fw.references.supplied(decision, accepted.iloc[:k], X=X, assignment=assignment)
-        out = fw.Explainer(decision, refs, n_jobs=1).explain(X)
+        out = fw.Explainer(decision, refs, n_jobs=1).explain(X.iloc[:100])
         assert checks.check_turns(out) > 0
         sizes.append(np.where(out.answers.status == 0, out.answers.cost, 99.0))
     assert (sizes[1] <= sizes[0]).all()

@@ -15,7 +15,7 @@ from warnings import warn
 import numpy as np
 import pandas as pd
 
-from fewest.constraints import AtMost, Constraint, Constraints, Forbidden, Immutable
+from fewest.constraints import AtMost, Constraint, Constraints, Forbidden
 from fewest.credibility import Credibility
 from fewest.decision import Decision
 from fewest.engine.choices import Choices, TableWork
@@ -243,10 +243,11 @@ class Explainer:
 
         return least_of(self._chosen, self.reader, answers)
 
-    def sufficient(self, X: Any) -> list[Sufficient]:
+    def sufficient(self, X: Any, *, widen: bool = False, every: bool = False) -> list[Sufficient]:
         """What alone suffices: of each case a smallest set of its own values that forces the outcome.
 
         Whatever values the other features take, of those that `references.anyone` allows: proved, or said not to be.
+        ``widen`` puts intervals in place of numbers, ``every`` looks for features that are in no such set.
 
         Examples
         --------
@@ -259,19 +260,20 @@ class Explainer:
         >>> out[0].kind, out[0].features
         ('smallest', ('debt',))
         """
-        if not isinstance(self.references, Anyone) or any(
-            isinstance(item, AtMost | Forbidden) for item in self.constraints
-        ):
+        limits = (*self.constraints.of(AtMost), *self.constraints.of(Forbidden))
+        if limits or not isinstance(self.references, Anyone):
             raise UsageError(
                 "what suffices is asked over all values, without limits on sets",
                 do="use references.anyone, without AtMost and Forbidden",
             )
 
-        def ask(cases: pd.DataFrame, held: tuple[str, ...]) -> list[Explanation]:
-            kept = Constraints(*self.constraints, *([Immutable(*held)] if held else []))
-            return list(self.with_(constraints=kept, weights=None).explain(cases))
+        def ask(cases: pd.DataFrame, *more: Constraint) -> list[Explanation]:
+            other = self.with_(constraints=[*self.constraints, *more], weights=None, credibility=None)
+            other.reader.take_over(self.reader, cases)
+            return list(other.explain(cases))
 
-        return sufficient_sets(self.schema, self.schema.conform(X, unseen=self.unseen), ask)
+        cases = self.schema.conform(X, unseen=self.unseen)
+        return sufficient_sets(self.references, cases, ask, self.constraints, widen, every)
 
     def _answer(
         self, frame: pd.DataFrame, deadline: float, alternatives: int, progress: Progress

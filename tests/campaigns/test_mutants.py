@@ -23,13 +23,13 @@ SCRIPT = Path(str(mutants.__file__))
 
 def test_a_slice_of_every_format_is_received_without_harm(tmp_path: Path) -> None:
     log = tmp_path / "log.jsonl"
-    command = [sys.executable, str(SCRIPT), "--count", "5", "--log", str(log)]
+    command = [sys.executable, str(SCRIPT), "--count", "3", "--log", str(log)]
     done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
     assert done.returncode == 0, done.stdout + done.stderr[-2000:]
     found = {line["format"]: line for line in map(json.loads, log.read_text().splitlines())}
     assert set(found) == set(mutants.FORMATS)
-    assert all(line["mutants"] == 5 for line in found.values())
-    assert sum(line.get("refused", 0) for line in found.values()) > 12
+    assert all(line["mutants"] == 3 for line in found.values())
+    assert sum(line.get("refused", 0) for line in found.values()) > 7
     assert "other" not in found["fewest"], "its members have checksums"
 
 

@@ -93,7 +93,7 @@ def caught(cases: Any, random_credibility: Any, random_options: Any, count: int 
 
 
 def test_the_engine_itself_passes(cases: Any, random_credibility: Any, random_options: Any) -> None:
-    assert not caught(cases, random_credibility, random_options, count=20)
+    assert not caught(cases, random_credibility, random_options, count=8)
 
 
 @pytest.fixture
@@ -110,7 +110,7 @@ def slow(monkeypatch: pytest.MonkeyPatch, cases: Any) -> None:
 @pytest.mark.usefixtures("slow")
 def test_the_engine_passes_as_plain_python(cases: Any, random_credibility: Any, random_options: Any) -> None:
     """What the twins below are twins of."""
-    assert not caught(cases, random_credibility, random_options, count=20)
+    assert not caught(cases, random_credibility, random_options, count=8)
 
 
 @pytest.mark.usefixtures("slow")

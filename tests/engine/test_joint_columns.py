@@ -17,6 +17,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.neural_network import MLPClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, PolynomialFeatures, StandardScaler
+from slow_cases import pairs
 
 import fewest as fw
 from fewest import checks
@@ -75,8 +76,7 @@ def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None
 
 
 @pytest.mark.usefixtures("way")
-@pytest.mark.parametrize("model", MODELS)
-@pytest.mark.parametrize("name", STEPS)
+@pytest.mark.parametrize(("name", "model"), pairs(list(STEPS), list(MODELS)))
 def test_answers_are_those_of_brute_force(name: str, model: str) -> None:
     X, y = table()
     explainer = explainer_of(STEPS[name](), MODELS[model](), X, y)

@@ -18,6 +18,7 @@ from sklearn.neural_network import MLPClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MinMaxScaler, OneHotEncoder, StandardScaler
 from sklearn.tree import DecisionTreeClassifier
+from slow_cases import pairs
 
 import fewest as fw
 from fewest import checks
@@ -66,8 +67,7 @@ def explained(model: Any, positive: int = 1) -> tuple[fw.Explainer, Any]:
     return explainer, explainer.explain(X[decision.verdicts(X).positive].iloc[:12], alternatives=20)
 
 
-@pytest.mark.parametrize("classes", [2, 3])
-@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize(("name", "classes"), pairs(list(MODELS), (2, 3)))
 def test_a_file_is_read_and_agrees_with_brute_force(name: str, classes: int, tmp_path: Any) -> None:
     model = written(name, TWO if classes == 2 else THREE, tmp_path)
     for positive in (0, 1):

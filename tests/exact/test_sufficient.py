@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import combinations, product
 from typing import Any
 
@@ -15,6 +16,7 @@ from sklearn.pipeline import make_pipeline
 
 import fewest as fw
 from fewest.constraints import AtMost, Immutable
+from fewest.engine import sufficient_sets
 from fewest.engine.search.any_values import TreeDomains, ValueSums
 from fewest.errors import UsageError
 from fewest.references import Anyone
@@ -117,3 +119,103 @@ def test_it_needs_all_values_and_no_limits_on_sets() -> None:
         fw.Explainer(decision, single).sufficient(X)
     held = fw.Explainer(decision, references, constraints=Immutable(*X.columns)).sufficient(X.iloc[:5])
     assert {one.features for one in held} == {()}
+
+
+def in_box(references: Anyone, case: pd.DataFrame, got: Any) -> pd.DataFrame:
+    """Every row with the values held, the numbers widened in their ranges, and all else as it may be."""
+    ranges = {name: (low, high) for name, low, high in got.ranges}
+    options = []
+    for j, name in enumerate(references.schema.names):
+        everything = pd.concat([references.domains[j].frame[name], case[name]], ignore_index=True).unique().tolist()
+        if name in ranges:
+            low, high = ranges[name]
+            everything = [value for value in everything if low <= value <= high]
+        elif name in got.features:
+            everything = [case[name].iloc[0]]
+        options.append(everything)
+    return pd.DataFrame(list(product(*options)), columns=list(references.schema.names)).astype(dict(case.dtypes))
+
+
+def compare_more(kind: str, seed: int) -> tuple[list[str], int]:
+    """What differs from brute force in ranges and in features of no set; and how many numbers were widened."""
+    decision, X, references = setting(kind, seed)
+    cases, schema, wrong, widened = X[decision.verdicts(X).positive].iloc[:2], references.schema, [], 0
+    for k, got in enumerate(fw.Explainer(decision, references, n_jobs=1).sufficient(cases, widen=True, every=True)):
+        case = cases.iloc[[k]]
+        widened += len(got.ranges)
+        if not decision.verdicts(in_box(references, case, got)).positive.all():
+            wrong.append(f"{k}: {got.ranges} do not force it")
+        for at, (name, low, high) in enumerate(got.ranges):
+            number = references.domains[schema.index(name)].number
+            for wider in [*number[number < low][-1:], *number[number > high][:1]]:
+                # The other numbers that were widened before it, and those after it at the case's own value.
+                other = [*got.ranges[:at], (name, min(low, wider), max(high, wider))]
+                twin = replace(got, ranges=tuple(other))
+                if decision.verdicts(in_box(references, case, twin)).positive.all():
+                    wrong.append(f"{k}: {name} could reach {wider}")
+        p = len(schema)
+        enough = [set(s) for size in range(p + 1) for s in combinations(range(p), size)
+                  if suffices(decision, references, case, s)]  # fmt: skip
+        least = [s for s in enough if not any(other < s for other in enough)]
+        never = tuple(schema.names[j] for j in range(p) if not any(j in s for s in least))
+        if got.never != never:
+            wrong.append(f"{k}: {got.never} are in no set, not {never}")
+    return wrong, widened
+
+
+@pytest.mark.parametrize("kind", ["trees", "linear"])
+def test_ranges_and_features_of_no_set_are_those_of_brute_force(kind: str) -> None:
+    wrong, widened = compare_more(kind, 0)
+    assert wrong == []
+    assert widened > 0
+
+
+def test_ranges_that_are_not_proved_are_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Negative control: a twin that widens every number to its whole domain."""
+    monkeypatch.setattr(sufficient_sets, "_furthest", lambda ends, own, holds: float(ends[-1]) if len(ends) else own)
+    assert any(compare_more(kind, seed)[0] for kind in MODELS for seed in range(2))
+
+
+def test_a_set_that_is_not_looked_at_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Negative control: a twin that takes the first sufficient set for all of them."""
+    following = sufficient_sets._next
+
+    def twin(changes: Any, enough: Any, *rest: Any) -> Any:
+        return None if enough else following(changes, enough, *rest)
+
+    monkeypatch.setattr(sufficient_sets, "_next", twin)
+    assert any(compare_more(kind, seed)[0] for kind in MODELS for seed in range(4))
+
+
+def test_where_sets_are_not_all_looked_at_nothing_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    decision, X, references = setting("trees", 0)
+    refused = X[decision.verdicts(X).positive].iloc[:1]
+    explainer = fw.Explainer(decision, references, n_jobs=1)
+    assert explainer.sufficient(refused)[0].never is None
+    for name in ("ROUNDS", "BRANCHES"):
+        with monkeypatch.context() as patch:
+            patch.setattr(sufficient_sets, name, 0)
+            assert explainer.sufficient(refused, every=True)[0].never is None
+
+
+def test_numbers_that_constraints_are_about_are_not_widened() -> None:
+    decision, X, references = setting("linear", 0)
+    refused, numbers = X[decision.verdicts(X).positive].iloc[:2], ("count", "rate")
+    for rule in (fw.Only("count", "up"), fw.Range("count", 2, 3)):
+        found = fw.Explainer(decision, references, constraints=rule).sufficient(refused, widen=True)
+        assert all("count" not in [name for name, _, _ in one.ranges] for one in found)
+    plain = fw.Explainer(decision, references).sufficient(refused, widen=True)
+    assert {name for one in plain for name, _, _ in one.ranges} <= set(numbers)
+    shown = next(one for one in plain if one.ranges)
+    assert " to " in str(shown)
+    accepted = X[~decision.verdicts(X).positive].iloc[:1]
+    assert fw.Explainer(decision, references).sufficient(accepted, widen=True, every=True)[0].kind == "accepted"
+
+
+def test_a_floor_of_credibility_forces_nothing() -> None:
+    """What is forced is so whatever the other features are, credible or not."""
+    decision, X, references = setting("trees", 0)
+    refused = X[decision.verdicts(X).positive].iloc[:2]
+    floor = fw.credibility.mixture(decision, X, references.decision.verdicts(X).positive, quantile=0.9)
+    plain = fw.Explainer(decision, references).sufficient(refused)
+    assert fw.Explainer(decision, references, credibility=floor).sufficient(refused) == plain

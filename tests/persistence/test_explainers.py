@@ -119,8 +119,9 @@ def check_round_trip(explainer: fw.Explainer, X: pd.DataFrame, folder: Path, **o
     path = folder / "x.fewest"
     explainer.save(path, **options)
     again = load(path)
-    text, arrays = explained(explainer, X)
-    text_again, arrays_again = explained(again, X)
+    few = X.iloc[:80]
+    text, arrays = explained(explainer, few)
+    text_again, arrays_again = explained(again, few)
     assert text_again == text
     for part, values in arrays.items():
         if isinstance(values, np.ndarray) and values.dtype != object:
@@ -135,7 +136,7 @@ def test_a_model_of_each_kind_comes_back_with_the_same_answers(name: str, tmp_pa
     decision = fw.Decision(model, positive=1 if name.startswith("xgboost") else "bad")
     explainer = fw.Explainer(decision, fw.references.single(decision, X, y, on_positive="allow"))
     again = check_round_trip(explainer, X, tmp_path)
-    assert name.startswith("all-opt") or again.explain(X).counts()["EXPLAINED"] > 10
+    assert name.startswith("all-opt") or again.explain(X.iloc[:80]).counts()["EXPLAINED"] > 10
     assert type(again.decision.model) is type(model)
     assert rows_in(tmp_path / "x.fewest", X) == []
 

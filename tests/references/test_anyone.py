@@ -11,7 +11,6 @@ import pandas as pd
 import pytest
 from sklearn.ensemble import GradientBoostingClassifier
 from sklearn.linear_model import LogisticRegression
-from sklearn.neural_network import MLPClassifier
 from sklearn.tree import DecisionTreeClassifier
 
 import fewest as fw
@@ -161,19 +160,11 @@ def test_what_cannot_be_kept_is_refused(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("choice", [
     {"direction": "plus"}, {"constraints": fw.Linked("debt", "age")}, {"constraints": fw.Implies("debt", "age")},
-    {"structure": "opaque"},
 ])  # fmt: skip
 def test_choices_that_need_a_reference_point_are_refused(choice: dict[str, Any]) -> None:
     decision, X, y = boosted()
     with pytest.raises(UsageError):
         fw.Explainer(decision, fw.references.anyone(decision, X, y), **choice).explain(X)
-
-
-def test_a_network_is_refused_with_what_to_do() -> None:
-    X, y = people()
-    decision = fw.Decision(MLPClassifier((4,), max_iter=2000, random_state=0).fit(X / 40, y))
-    with pytest.raises(UsageError, match="tree ensemble or an additive model"):
-        fw.Explainer(decision, fw.references.anyone(decision, X / 40, y)).explain(X / 40)
 
 
 def test_few_nodes_and_no_time_stop_early_with_a_bound() -> None:

@@ -8,6 +8,7 @@ import pytest
 from sklearn.ensemble import GradientBoostingClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.neural_network import MLPClassifier
+from slow_cases import pairs
 
 import fewest as fw
 from fewest.tables.closeness import feature_distances
@@ -35,8 +36,7 @@ def table() -> tuple[pd.DataFrame, np.ndarray]:
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-@pytest.mark.parametrize("option", list(OPTIONS))
-@pytest.mark.parametrize("kind", list(MODELS))
+@pytest.mark.parametrize(("kind", "option"), pairs(list(MODELS), list(OPTIONS)))
 def test_sparsest_is_the_best_of_the_single_ones(kind: str, option: str, table) -> None:
     X, y = table
     decision = fw.Decision(MODELS[kind]().fit(X, y))

@@ -192,7 +192,7 @@ def costs(decision: fw.Decision, refs: References, cases: pd.DataFrame, **option
 MAKERS = (rm.linear, rm.tree_ensemble, rm.network, rm.kernel_machine)
 
 
-@pytest.mark.parametrize("count", few_or_all(12, 120))
+@pytest.mark.parametrize("count", few_or_all(6, 120))
 def test_flexibility_never_raises_sev(count: int) -> None:
     for seed in range(count):
         random = np.random.default_rng([seed, 5])

@@ -212,4 +212,4 @@ def test_a_case_compared_with_none_of_several_references_has_no_facts() -> None:
 def test_answers_in_json_are_the_same_as_one_by_one() -> None:
     out = explained()
     assert [record["sentence"] for record in out.to_dict()["answers"]] == [str(one) for one in out]
-    assert replace(out[1], facts=()) == next(out._answers([1]))
+    assert replace(out[1], facts=()) == next(out.brief([1]))

@@ -30,7 +30,7 @@ from fewest.runs.parts import read_cases, write_cases
 from fewest.runs.run_files import MANIFEST, canonical, sealed
 from fewest.runs.storage import digest
 
-CASES = 100
+CASES = 60
 MODELS: dict[str, Callable[[], Any]] = {
     "logistic": lambda: LogisticRegression(C=0.1, max_iter=1000),
     "boosted": lambda: GradientBoostingClassifier(n_estimators=20, random_state=0),

@@ -13,6 +13,7 @@ import fewest as fw
 from fewest.errors import DataError, UsageError
 from fewest.reporting.views import Filter, PopulationView
 from fewest.runs import Run, explain_files, verify
+from fewest.runs.parts import read_certificates
 from fewest.runs.run_files import canonical
 from fewest.runs.storage import digest
 
@@ -45,8 +46,7 @@ def test_a_case_is_called_by_its_column_everywhere(tmp_path: Path) -> None:
     done = run(tmp_path, named(), id_column="application", alternatives=5)
     assert [done.explanation(row).label for row in range(6)] == NAMES
     assert done.table()["label"].tolist() == NAMES
-    lines = (tmp_path / "run" / "part-00001.certificates.jsonl").read_text().splitlines()
-    assert [json.loads(line)["label"] for line in lines] == NAMES[2:4]
+    assert read_certificates(tmp_path / "run" / "part-00001.certificates.parquet")["label"].tolist() == NAMES[2:4]
     view = PopulationView(done)
     assert [line.label for line in view.cases(Filter("AGAINST"))] == [NAMES[row] for row in (0, 2, 3, 5)]
     assert view.cases(Filter("AGAINST"))[0].changes == ("debt 80 → 20",)

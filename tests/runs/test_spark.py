@@ -1,4 +1,4 @@
-"""A real Spark cluster on this machine: the answers of the run folder, also when an executor dies in the middle."""
+"""Spark on this machine, in one process or as a cluster: the answers of the run folder, also when an executor dies."""
 
 from __future__ import annotations
 
@@ -39,8 +39,9 @@ SETTINGS = {
 }
 
 
-@pytest.fixture(scope="session")
-def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+@pytest.fixture(scope="session", params=["local", pytest.param("cluster", marks=pytest.mark.slow)])
+def cluster(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+    """One Java process that is driver and executor; or a master with two workers, five of them."""
     pytest.importorskip("pyspark", reason='Spark is not here: pip install "fewest[spark]"')
     if not (shutil.which("java") or os.environ.get("JAVA_HOME")):
         pytest.skip("Spark needs Java, which is not here")
@@ -48,7 +49,10 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
         pytest.skip("the executors are found in /proc, which is not here")
     cluster = Cluster(tmp_path_factory.mktemp("cluster"))
     try:
-        cluster.start(2)
+        if request.param == "local":
+            cluster.url = "local[1]"
+        else:
+            cluster.start(2)
         yield cluster
     finally:
         cluster.stop()
@@ -162,6 +166,7 @@ def test_types_are_those_in_which_spark_reads_the_run_folder(session: Any, germa
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("cluster", ["cluster"], indirect=True)
 def test_an_executor_that_is_killed_costs_no_row_and_doubles_none(
     session: Any, cluster: Cluster, german: German
 ) -> None:
@@ -176,6 +181,7 @@ def test_an_executor_that_is_killed_costs_no_row_and_doubles_none(
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("cluster", ["cluster"], indirect=True)
 def test_a_worker_that_is_killed_while_files_are_written_costs_no_row_and_doubles_none(
     session: Any, cluster: Cluster, german: German, tmp_path: Path
 ) -> None:

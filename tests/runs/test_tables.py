@@ -11,8 +11,10 @@ import pandas as pd
 import pytest
 
 from fewest.runs import Run, explain_files
-from fewest.runs.parts import as_arrow, as_parquet, certificates, read_answers, row_hashes
-from fewest.tables.json_cells import moved_cells, numbers
+from fewest.runs.parts import as_arrow, as_parquet, certificates, read_answers, read_certificates, row_hashes
+from fewest.tables.arrays import true_cells
+from fewest.tables.json_cells import arrow_texts, moved_cells, numbers, texts
+from fewest.tables.schema import Feature
 
 
 @pytest.mark.parametrize("direction", ["minus", "plus"])
@@ -47,19 +49,43 @@ def test_every_cell_is_the_one_that_explanations_show(everything: Any, direction
                 record["proved"], record["strategy"], record["nodes"]]  # fmt: skip
 
 
-def test_certificates_say_in_one_line_what_is_claimed(everything: Any) -> None:
+def test_certificates_say_what_is_claimed(everything: Any, tmp_path: Path) -> None:
     explainer, X = everything
     out = explainer.explain(X)
-    lines = [
-        json.loads(line)
-        for line in certificates(out.answered(1000, row_hashes(out.schema, out.frame))).decode().splitlines()
-    ]
-    assert [line["row"] for line in lines] == list(range(1000, 1240))
-    for line, answer in zip(lines, out, strict=True):
-        assert line["set"] == [change.feature for change in answer.changes]
-        assert [line["status"], line["sev"], line["by"]] == [answer.status.value, answer.sev, answer.proof.strategy]
+    table = as_arrow(out.answered(1000, row_hashes(out.schema, out.frame)))
+    (tmp_path / "a.parquet").write_bytes(as_parquet(certificates(table)))
+    said = read_certificates(tmp_path / "a.parquet")
+    assert said["row"].tolist() == list(range(1000, 1240))
+    for line, answer in zip(said.to_dict("records"), out, strict=True):
+        assert list(line["set"]) == [change.feature for change in answer.changes]
+        assert [line["status"], line["by"]] == [answer.status.value, answer.proof.strategy]
+        assert (None if np.isnan(line["sev"]) else line["sev"]) == answer.sev
         assert line["score"] == answer.score
-        assert line["score_after"] == answer.score_after
+        assert (None if np.isnan(line["score_after"]) else line["score_after"]) == answer.score_after
+
+
+def test_texts_in_a_list_and_in_a_column_hold_the_same_values(everything: Any) -> None:
+    explainer, X = everything
+    frame = explainer.schema.conform(X)
+    moved = np.random.default_rng(0).random((len(frame), len(explainer.schema))) < 0.5
+    expected = [json.loads(text) for text in moved_cells(explainer.schema, frame, moved)]
+    found = [json.loads(text) for text in moved_cells(explainer.schema, frame, moved, arrow_texts).to_pylist()]
+    assert found == expected
+    assert list(map(type, found)) == list(map(type, expected))
+    rows, owner = np.nonzero(moved)
+    assert [a.tolist() for a in true_cells(moved)] == [rows.tolist(), owner.tolist()]
+
+
+@pytest.mark.parametrize("kind", ["number", "integer"])
+def test_numbers_of_any_size_are_read_back_as_they_were(kind: Any) -> None:
+    values = [0.0, -0.0, 1.0, -3.0, 0.1, 1e-5, 1e16, 1e22, 123456789012.5, 5e-324, 1.7976931348623157e308, np.nan]
+    values += [] if kind == "number" else [float(2**53)]
+    feature, frame = Feature("x", kind, ("x",)), pd.DataFrame({"x": values})
+    written = [arrow_texts(feature, rows).to_pylist() for rows in (frame, frame.iloc[:4])]
+    expected = [texts(feature, rows) for rows in (frame, frame.iloc[:4])]
+    for some, other in zip(written, expected, strict=True):
+        assert list(map(json.loads, some)) == list(map(json.loads, other))
+        assert [type(json.loads(text)) for text in some[:4]] == [type(json.loads(text)) for text in other[:4]]
 
 
 def test_a_wrong_cell_would_be_noticed(everything: Any) -> None:
@@ -109,5 +135,9 @@ def test_the_folder_holds_what_explain_gives(subject: Any, fingerprint: Any, tmp
     assert run.manifest["sev"] == {str(size): int(count) for size, count in sizes.items()}
     assert sorted(fingerprint(run.path)) == sorted(
         ["manifest.json", "references.json"]
-        + [f"part-0000{k}.{ending}" for k in range(4) for ending in ("parquet", "cases.parquet", "certificates.jsonl")]
+        + [
+            f"part-0000{k}.{ending}"
+            for k in range(4)
+            for ending in ("parquet", "cases.parquet", "certificates.parquet")
+        ]
     )

@@ -83,6 +83,20 @@ def boosters(random: np.random.Generator, widest: int = 5) -> Setting:
     return setting(random, kinds[random.integers(len(kinds))], bool(random.integers(2)), widest)
 
 
+def networks(random: np.random.Generator, widest: int = 4) -> Setting:
+    from sklearn.neural_network import MLPClassifier
+
+    net = MLPClassifier((4,), max_iter=60, random_state=int(random.integers(1 << 30)))
+    return setting(random, net, True, widest)
+
+
+def functions(random: np.random.Generator, widest: int = 4) -> Setting:
+    """A model of which nothing can be read; every other accepts few."""
+    decision, X, _ = trees(random, widest) if random.integers(2) else strict(random, widest + 1)
+    inside, cut = decision.model.predict_proba, decision.cut
+    return fw.Decision(lambda rows: inside(rows)[:, 1], positive=1, threshold=cut), X, inside(X)[:, 1] >= cut
+
+
 def some_constraints(random: np.random.Generator, X: pd.DataFrame) -> Constraints:
     items: list[Any] = []
     for name in X:

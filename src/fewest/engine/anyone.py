@@ -3,29 +3,31 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
 import pandas as pd
 
-from fewest.constraints import Constraints, Forbidden, Implies, Linked, Only
+from fewest.constraints import Constraints, Implies, Linked
 from fewest.decision import Verdicts
+from fewest.engine import asked_values
 from fewest.engine.choices import CODE, Choices, TableWork
-from fewest.engine.cubes import DEFAULT_NODES
+from fewest.engine.cubes import DEFAULT_NODES, DEFAULT_OWN_NODES
+from fewest.engine.domain_rows import DomainRows, DomainTask
 from fewest.engine.model_reading import OTHER_COLUMNS, OTHER_DECISIONS, SAMPLE, ModelReader, ModelReading
 from fewest.engine.search import Budget
 from fewest.engine.search.any_values import BoxAnswers, BoxQuestion, FeatureValues, TreeDomains, ValueSums
 from fewest.engine.structure.base import Additive, Ensemble
 from fewest.errors import DoubtError, UsageError
-from fewest.references import Anyone, References
+from fewest.references import Anyone
 from fewest.references.domains import Domain
 from fewest.results.answers import Answers
 from fewest.results.explanation import Status
 from fewest.tables.arrays import Bools, Floats, Ints, Ints32
-from fewest.tables.closeness import feature_distances, ordered_numbers
-from fewest.tables.frames import mix
 from fewest.tables.schema import Schema
+
+CREDIBLE = "rows have to be credible, so the model's own scores are asked"
 
 
 class AnyoneGoals:
@@ -41,6 +43,17 @@ class AnyoneGoals:
 
     def prepare(self, frame: pd.DataFrame, deadline: float, alternatives: int) -> TableWork:
         """How parts of this table are answered."""
+        inside = self._reader.look(frame)
+        why = unread(inside) if self._chosen.credibility is None else CREDIBLE
+        if why:
+            rows = DomainRows(self._references.schema, self._domains)
+            asked = DomainTask(
+                self._chosen, self._references, rows, deadline, alternatives, self._chosen.credibility
+            )  # fmt: skip
+            strategies = ("none", asked_values.STRATEGY)
+            return TableWork(
+                partial(asked_values.answer, asked), DEFAULT_OWN_NODES, strategies, (why,), references=asked.landed
+            )
         task = self.task(frame, deadline, alternatives)
         return TableWork(
             partial(answer, task), max(len(self._domains), task.sight.inside.width),
@@ -61,8 +74,6 @@ def _refuse(chosen: Choices) -> None:
     """Choices that say nothing without a reference point."""
     if chosen.plus:
         raise UsageError("SEV+ puts values onto a reference, and anyone is not one", do="use references.single with it")
-    if chosen.credibility is not None:
-        raise UsageError("references.anyone does not take a credibility yet", do="use references.clusters with one")
     for kind in (Linked, Implies):
         for item in chosen.constraints.of(kind):
             raise UsageError(
@@ -77,13 +88,22 @@ def _narrowed(constraints: Constraints, references: Anyone, j: int) -> Domain:
     return domain.take(constraints.leave(references.schema, domain.feature, domain.frame))
 
 
+def unread(inside: ModelReading) -> str:
+    """Why the model's own scores have to be asked instead of what was read of it; empty where they need not."""
+    structure = inside.structure
+    if not isinstance(structure, Ensemble | Additive):
+        kind = type(structure).__name__.lower()
+        return getattr(structure, "reason", f"a {kind} is not bounded over all values: its own scores are asked")
+    if inside.joint:
+        return inside.encoding.reason or "the model has terms of several features"
+    return ""
+
+
 @dataclass(frozen=True, eq=False)
-class Sight:
+class Sight(DomainRows):
     """The domains as the model sees them."""
 
-    schema: Schema
     inside: ModelReading
-    domains: tuple[Domain, ...]
     values: tuple[FeatureValues, ...]
     search: TreeDomains | ValueSums
 
@@ -91,28 +111,17 @@ class Sight:
     def build(cls, schema: Schema, inside: ModelReading, domains: tuple[Domain, ...]) -> Sight:
         """Encode every value of every feature, and lay the model out over them."""
         structure = inside.structure
-        if not isinstance(structure, Ensemble | Additive):
-            why = getattr(structure, "reason", f"a {type(structure).__name__.lower()} is not searched over all values")
-            raise UsageError(
-                f"references.anyone needs a tree ensemble or an additive model that can be read: {why}",
-                do="use references.single, clusters or accepted with this model",
-            )
-        if inside.joint:
-            raise UsageError(
-                "references.anyone needs columns of one feature each, but "
-                f"{inside.encoding.reason or 'the model has terms of several features'}",
-                do="use references.single, clusters or accepted with this model",
-            )
+        assert isinstance(structure, Ensemble | Additive)
         feature_of = inside.feature_of()
         values = tuple(_encoded(inside, feature_of, domain, j) for j, domain in enumerate(domains))
         if isinstance(structure, Ensemble):
-            return cls(schema, inside, domains, values, TreeDomains(structure, feature_of, values))
+            return cls(schema, domains, inside, values, TreeDomains(structure, feature_of, values))
         most = np.zeros((1, len(feature_of)))
         for own in values:
             most[0, own.columns] = np.abs(own.block).max(axis=0, initial=0.0)
         inside = inside.wide_enough(most)
         assert isinstance(inside.structure, Additive)
-        return cls(schema, inside, domains, values, ValueSums(inside.structure, feature_of, values))
+        return cls(schema, domains, inside, values, ValueSums(inside.structure, feature_of, values))
 
     def check(self, cases: pd.DataFrame) -> None:
         """Try what was read on cases in which some features have a value drawn from their domain."""
@@ -133,14 +142,6 @@ class Sight:
     def prepared(self, frame: pd.DataFrame) -> Floats:
         """Rows as the structure is defined on them."""
         return np.array(self.inside.prepare(self.inside.encoding.transform(frame)), dtype=np.float64)
-
-    def written(self, frame: pd.DataFrame, places: Ints) -> pd.DataFrame:
-        """Rows in which features take the value at a place (n, p) of their domain; -1 leaves them as they are."""
-        for j in np.flatnonzero((places >= 0).any(axis=0)).tolist():
-            moved = places[:, j] >= 0
-            columns = dict.fromkeys(self.domains[j].feature.columns, moved)
-            frame = mix(frame, self.domains[j].frame, np.maximum(places[:, j], 0), columns)
-        return frame
 
     def places(self, cells: Ints32, own: Floats, direction: Ints) -> Ints:
         """The place of the nearest value to the case in each cell (n, p); -1 where nothing changes."""
@@ -175,54 +176,23 @@ def _encoded(inside: ModelReading, feature_of: Ints32, domain: Domain, j: int) -
 
 
 @dataclass(frozen=True)
-class AnyoneTask:
-    """What is the same for all parts of a table; ``rows`` collects where its answers lead."""
+class AnyoneTask(DomainTask):
+    """What is the same for all parts of a table of a model that was read."""
 
-    chosen: Choices
-    references: Anyone
     sight: Sight
-    deadline: float
-    alternatives: int
-    rows: list[pd.DataFrame] = field(default_factory=list)
-
-    def landed(self) -> References:
-        """Where the answers lead, as references."""
-        return self.references.landed(pd.concat(self.rows, ignore_index=True) if self.rows else pd.DataFrame())
-
-    def enter(self, places: Ints) -> Ints32:
-        """Keep the values of these answers; the numbers of the references they are."""
-        first = 1 + sum(len(part) for part in self.rows)
-        typical = self.references.frame.iloc[np.zeros(len(places), dtype=int)].reset_index(drop=True)
-        self.rows.append(self.sight.written(typical, places))
-        return np.arange(first, first + len(places), dtype=np.int32)
-
-    def directions(self) -> Ints:
-        """Where features go only up (1), only down (-1), or both ways (0)."""
-        out = np.zeros(len(self.sight.domains), dtype=np.int64)
-        for item in self.chosen.constraints.of(Only):
-            out[self.sight.schema.index(item.name)] = 1 if item.direction == "up" else -1
-        return out
 
     def question(self, cases: pd.DataFrame, prepared: Floats) -> BoxQuestion:
         """What is asked of the search."""
-        chosen, domains, schema = self.chosen, self.sight.domains, self.sight.schema
-        structure = self.sight.inside.structure
+        structure, schema = self.sight.inside.structure, self.sight.schema
         assert isinstance(structure, Ensemble | Additive)
-        own = np.column_stack([ordered_numbers(feature, cases) for feature in schema.features])
-        direction, opposed = self.directions(), np.zeros(len(domains), dtype=bool)
-        for item in chosen.constraints.of(Only):
-            j = schema.index(item.name)
-            opposed[j] |= (1 if item.direction == "up" else -1) != direction[j]
-        able = np.array([len(domain) > 0 for domain in domains]) & ~opposed
-        weight = np.ones(len(domains)) if chosen.weights is None else chosen.weights
-        forbidden = [np.isin(schema.names, item.names) for item in chosen.constraints.of(Forbidden)]
+        own, may, direction, weight, forbidden = self.allowed(cases)
         return BoxQuestion(
-            np.ascontiguousarray(prepared), np.ascontiguousarray(own), able & ~((direction != 0) & np.isnan(own)),
-            direction, np.array([domain.measured for domain in domains]),
-            np.array([feature.scale for feature in schema.features], dtype=np.float64), weight,
-            np.array(forbidden, dtype=bool).reshape(-1, len(domains)), float(chosen.constraints.most),
-            float(structure.reading.cut), float(structure.reading.tolerance), float(self.sight.search.base),
-            np.ascontiguousarray(self.sight.search.left_levels), chosen.weights is None, int(self.alternatives),
+            np.ascontiguousarray(prepared), own, may, direction,
+            np.array([domain.measured for domain in self.sight.domains]),
+            np.array([feature.scale for feature in schema.features], dtype=np.float64), weight, forbidden,
+            float(self.chosen.constraints.most), float(structure.reading.cut), float(structure.reading.tolerance),
+            float(self.sight.search.base), np.ascontiguousarray(self.sight.search.left_levels),
+            self.chosen.weights is None, int(self.alternatives),
         )  # fmt: skip
 
 
@@ -308,19 +278,11 @@ class _Confirmed:
 
     def write(self, answers: Answers, rows: Ints, whole: Bools) -> None:
         """Enter the answers, with the values they lead to."""
-        task, schema = self._task, self._task.sight.schema
-        hit = np.flatnonzero(np.isfinite(self.cost))
+        task, hit = self._task, np.flatnonzero(np.isfinite(self.cost))
         if len(hit) == 0:
             return
-        into, places = rows[hit], self.places[hit]
-        landed = task.sight.written(self._cases.iloc[hit], places)
-        step = feature_distances(schema, self._cases.iloc[hit], landed, np.arange(len(hit)))
-        numeric = np.array([feature.is_numeric for feature in schema.features])
-        answers.moved[into] = places >= 0
-        answers.reference[into] = task.enter(places)
-        answers.score_after[into] = self.score[hit]
-        answers.cost[into] = self.cost[hit]
-        answers.l_inf[into] = np.where((places >= 0) & numeric, step, 0.0).max(axis=1)
+        task.write(answers, rows[hit], self._cases.iloc[hit], self.places[hit], self.score[hit])
+        answers.cost[rows[hit]] = self.cost[hit]
         if task.alternatives:
             self._list(answers, rows, hit, whole)
 

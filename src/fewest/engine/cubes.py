@@ -18,6 +18,7 @@ from fewest.engine.choices import Choices, floored
 from fewest.engine.joint_columns import close, on_cubes
 from fewest.engine.model_reading import OTHER_SOURCES, ModelReading
 from fewest.engine.move_groups import MoveGroups
+from fewest.engine.row_turns import ManyRows
 from fewest.engine.search import Budget, Found, Problem
 from fewest.engine.search.problem import Floor, MixtureCubes, Score, combined
 from fewest.engine.structure import Opaque
@@ -127,6 +128,7 @@ class Task:
     deadline: float
     alternatives: int
     engine: Engine
+    many: ManyRows
     credibility: Credibility | None = None
 
     @property

@@ -16,11 +16,12 @@ from fewest.engine.choices import CODE, Choices, TableWork, floored, or_plain
 from fewest.engine.cubes import Attempt, CasePairs, Engine, Task, credible_floor, set_up_cubes
 from fewest.engine.model_reading import ModelReader, ModelReading
 from fewest.engine.move_groups import MoveGroups
+from fewest.engine.row_turns import MANY, ManyRows, Turn
 from fewest.engine.search import Found, Outcome, solve, strategy_name
 from fewest.engine.several_references import BestSoFar, refused
 from fewest.engine.smallest_sets import Listing
 from fewest.engine.structure import Opaque
-from fewest.engine.structure.base import Rivals
+from fewest.engine.structure.base import Additive, Ensemble, Rivals
 from fewest.errors import UsageError
 from fewest.references.base import References
 from fewest.results.answers import Answers
@@ -44,6 +45,7 @@ class PointGoals:
             raise UsageError("SEV+ needs references the model accepts; one of these is decided positive", do="drop it")
         self._chosen, self._reader, self._engine = chosen, reader, engine
         self._units = MoveGroups.build(chosen.references.schema, chosen.constraints)
+        self._many = ManyRows()
 
     @cached_property
     def _goal_rows(self) -> GoalRows:
@@ -54,7 +56,7 @@ class PointGoals:
         inside, goals = self._reader.look(frame), self._reader.goals()
         return Task(
             self._chosen, self._units, inside, goals, self._goal_rows, self._reader.band, deadline, alternatives,
-            self._engine, self._chosen.credibility,
+            self._engine, self._many, self._chosen.credibility,
         )  # fmt: skip
 
     def prepare(self, frame: pd.DataFrame, deadline: float, alternatives: int) -> TableWork:
@@ -105,37 +107,37 @@ def _answer(task: Task, frame: pd.DataFrame, one_call: bool = True) -> Answers:
     answers.strategy[rows] = 1
     asked, confirmed_later = task, replace(task.engine, confirm=lambda attempt, cubes: cubes[:0])
     several = references.assignment == "sparsest" and len(references) > 1 and not task.alternatives
-    at_last = one_call and several and not foreseen and _is_plain(task)
+    at_last = one_call and several and not foreseen and _is_plain(task) and not _is_bounded(task)
     task = replace(task, inside=inside, engine=confirmed_later if foreseen or at_last else task.engine)
     attempts: list[Attempt] = []
     cases = frame.iloc[rows]
     far = task.goal_rows.distances(cases)
     inside.check_part(task.schema, cases, references.frame, far.absent())
-    candidates = references.candidates(cases, far)
-    answers.reference[rows] = candidates[:, 0]
-    race = BestSoFar(np.full(len(rows), np.inf), np.full(len(rows), np.inf), np.full(len(rows), np.inf))
+    race = BestSoFar.blank(len(rows))
     listing = Listing(task.alternatives, chosen.plus, np.full(len(rows), np.inf))
-    for columns, strict in _rounds(references, candidates.shape[1]):
-        fewer = strict and not task.alternatives  # with all sets, those as small as the best are listed as well
-        limit = np.minimum(chosen.constraints.most, race.best - _least_step(task, race.best) if fewer else race.best)
-        todo = np.flatnonzero(limit >= _cheapest(task))
-        if len(todo) == 0:
-            break
-        case, column = np.repeat(todo, len(columns)), np.tile(columns, len(todo))
-        goal_of = candidates[case, column]
+    if _is_bounded(task):
+        known = inside, task.goals, prepared[rows], far, race
+        turns = task.many.turns(*known, task.deadline, chosen.n_jobs)
+    else:
+        candidates = references.candidates(cases, far)
+        answers.reference[rows] = candidates[:, 0]
+        turns = _in_order(task, candidates, race)
+    for case, goal_of, limit, ahead, strict in turns:
         towards = CasePairs(cases, far, case, goal_of)
-        attempt = task.engine.set_up(task, towards, limit[case], prepared[rows[case]])
+        attempt = task.engine.set_up(task, towards, limit, prepared[rows[case]])
+        length = np.where(ahead, np.nextafter(race.length[case], np.inf), race.length[case])
         if at_last and attempt.problem.is_plain:
             # Where one unit does, another reference is better only by one that leads less far.
-            near = (limit[case] > 1)[:, None] | (np.round(attempt.problem.distance, 12) < race.length[case][:, None])
+            near = (limit > 1)[:, None] | (np.round(attempt.problem.distance, 12) < length[:, None])
             attempt.problem = replace(attempt.problem, movable=attempt.problem.movable & near)
-        attempts.append(attempt)
-        _search(task, attempt, race.best[case], race.length[case])
+        if at_last or not attempts:
+            attempts.append(attempt)
+        _search(task, attempt, race.best[case], length)
         if attempt.found.sets is not None:
             listing.note(case, goal_of, attempt.found, attempt.listed())
-        length = np.full(len(case), -np.inf) if strict else race.length[case]  # strict: closer is not enough
+        length = np.full(len(case), -np.inf) if strict else length  # strict: closer is not enough
         _drop_worse(task, attempt, np.arange(len(case)), race.best[case], length)
-        race.enter(case, attempt)
+        race.enter(case, goal_of, attempt)
         _write(task, answers, rows[case], goal_of, attempt)
     if foreseen and not (attempts and _confirm_all(attempts[0], cases, answers)):
         return _answer(asked, frame, one_call=False)
@@ -146,6 +148,28 @@ def _answer(task: Task, frame: pd.DataFrame, one_call: bool = True) -> Answers:
         if len(again):
             answers.put(again, _answer(asked, frame.iloc[again], one_call=False))
     return answers
+
+
+def _is_bounded(task: Task) -> bool:
+    """Whether the plain question is asked of many references, and of a model that bounds all of them at once."""
+    chosen, references = task.chosen, task.chosen.references
+    plain = not len(chosen.constraints) and chosen.weights is None and task.credibility is None and not chosen.plus
+    every = references.assignment == "sparsest" and not references.flexible_of and len(references) > MANY
+    asked = plain and every and not task.alternatives and task.engine.search is None
+    return asked and isinstance(task.inside.structure, Additive | Ensemble) and not task.inside.joint
+
+
+def _in_order(task: Task, candidates: Ints32, race: BestSoFar) -> Iterator[Turn]:
+    """Every candidate in its turn, within the cost known by then."""
+    for columns, strict in _rounds(task.chosen.references, candidates.shape[1]):
+        fewer = strict and not task.alternatives  # with all sets, those as small as the best are listed as well
+        most = race.best - _least_step(task, race.best) if fewer else race.best
+        limit = np.minimum(task.chosen.constraints.most, most)
+        todo = np.flatnonzero(limit >= _cheapest(task))
+        if len(todo) == 0:
+            return
+        case, column = np.repeat(todo, len(columns)), np.tile(columns, len(todo))
+        yield Turn(case, candidates[case, column], limit[case], np.zeros(len(case), dtype=bool), strict)
 
 
 def _rounds(references: References, count: int) -> Iterator[tuple[Ints, bool]]:

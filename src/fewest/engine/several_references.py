@@ -9,18 +9,25 @@ import numpy as np
 from fewest.engine.cubes import Attempt
 from fewest.engine.search import Outcome
 from fewest.results.answers import Answers
-from fewest.tables.arrays import Floats, Ints
+from fewest.tables.arrays import Floats, Ints, Ints32
 
 
 @dataclass
 class BestSoFar:
-    """The best that is known of each case: its cost, how far it leads, and the proved bound."""
+    """The best that is known of each case: its cost, how far it leads, the proved bound, and its reference or -1."""
 
     best: Floats
     length: Floats
     lower: Floats
+    reference: Ints32
 
-    def enter(self, case: Ints, attempt: Attempt) -> None:
+    @classmethod
+    def blank(cls, n: int) -> BestSoFar:
+        """Nothing known of n cases."""
+        unknown = np.full((3, n), np.inf)
+        return cls(unknown[0], unknown[1], unknown[2], np.full(n, -1, dtype=np.int32))
+
+    def enter(self, case: Ints, goal_of: Ints32, attempt: Attempt) -> None:
         """Keep, for each case, the best of what was found towards several references; forget the rest."""
         found = attempt.found
         best = self.best[case]
@@ -36,6 +43,7 @@ class BestSoFar:
         kept = np.flatnonzero(found.known)
         self.best[case[kept]] = found.cost[kept]
         self.length[case[kept]] = steps[kept]
+        self.reference[case[kept]] = goal_of[kept]
 
 
 def refused(attempts: list[Attempt], rows: Ints, answers: Answers) -> Ints:

@@ -70,7 +70,7 @@ def anyone(
     """Compare with anyone: each feature that changes may take any value that accepted cases have.
 
     The fewest features are then the fewest over all values, not towards one reference; among equals the closest values
-    are shown. For tree ensembles and additive models.
+    are shown. Exact for tree ensembles and additive models; other models are asked themselves, within a budget of rows.
 
     Parameters
     ----------

@@ -65,7 +65,7 @@ class Explanations:
         return len(self.frame)
 
     def __iter__(self) -> Iterator[Explanation]:
-        return (self._whole(row, answer) for row, answer in enumerate(self._answers(range(len(self)))))
+        return (self._whole(row, answer) for row, answer in enumerate(self.brief(range(len(self)))))
 
     @overload
     def __getitem__(self, key: int) -> Explanation: ...
@@ -81,7 +81,7 @@ class Explanations:
         """The answer of one case, by its place in the table."""
         if not -len(self) <= row < len(self):
             raise IndexError(f"row {row} of {len(self)}")
-        return self._whole(row % len(self), next(self._answers([row % len(self)])))
+        return self._whole(row % len(self), next(self.brief([row % len(self)])))
 
     def _whole(self, row: int, answer: Explanation) -> Explanation:
         enough = None if self.plus else partial(self.enough, row)
@@ -126,7 +126,7 @@ class Explanations:
     @property
     def sentences(self) -> pd.Series[str]:
         """The answer of each case in one sentence, by its label."""
-        return pd.Series(map(str, self._answers(range(len(self)))), self.frame.index, dtype=object, name="sentence")
+        return pd.Series(map(str, self.brief(range(len(self)))), self.frame.index, dtype=object, name="sentence")
 
     @cached_property
     def about(self) -> About:
@@ -159,7 +159,7 @@ class Explanations:
             goal = moved_cells(self.schema, self.reach.entered(cases, goal_of), moved, read)
         return (goal, case) if self.plus else (case, goal)
 
-    def _answers(self, rows: Sequence[int]) -> Iterator[Explanation]:
+    def brief(self, rows: Sequence[int]) -> Iterator[Explanation]:
         """The answers for some cases, without the features that do not change."""
         places = np.asarray(rows, dtype=np.int64)
         decimals.ask(self, rows)
@@ -360,7 +360,7 @@ class Explanations:
         """Plain values under a versioned schema, one record per case; ``enough`` adds which values are enough."""
         decision, rows = self.references.decision, list(range(len(self)))
         more = [{"enough": [part.to_dict() for part in own]} for own in (self._enough(rows) if enough else ())]
-        answers = [record.to_json(answer) for answer in self._answers(rows)]
+        answers = [record.to_json(answer) for answer in self.brief(rows)]
         return {
             "format": JSON_FORMAT,
             "kind": "explanations",
@@ -379,13 +379,13 @@ class Explanations:
 
     def __repr__(self) -> str:
         counts = ", ".join(f"{count} {Status(name).words}" for name, count in self.counts().items() if count)
-        lines = [f"  {answer.label}: {answer}" for answer in self._answers(self._explained[:SHOWN].tolist())]
+        lines = [f"  {answer.label}: {answer}" for answer in self.brief(self._explained[:SHOWN].tolist())]
         return "\n".join([f"<Explanations of {len(self)} cases: {counts or 'none'}>", *lines])
 
     def _repr_html_(self) -> str:
         from fewest.results.notebook import Overview
 
-        first = list(self._answers(self._explained[:SHOWN].tolist()))
+        first = list(self.brief(self._explained[:SHOWN].tolist()))
         return Overview(
             repr(self).splitlines()[0][1:-1],
             {Status(name).words: count for name, count in self.counts().items()},

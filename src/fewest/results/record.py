@@ -17,13 +17,13 @@ import pandas as pd
 
 from fewest.results.answers import Answers
 from fewest.results.explanation import STATUSES, About, Change, Explanation, Fact, Proof, Status
-from fewest.tables.arrays import Bools, Ints
-from fewest.tables.json_cells import Read, names, numbers, texts
+from fewest.tables.arrays import Bools, Ints, true_cells
+from fewest.tables.json_cells import Read, arrow_texts, texts
 from fewest.tables.saved_schema import plain
 from fewest.tables.schema import Schema
 from fewest.tables.values import typed_column
 
-Ends = tuple[list[Any], list[Any]]
+Ends = tuple[Any, Any]
 Kind = Literal["whole", "number", "truth", "word", "hash", "features", "values", "text", "changes", "sets"]
 Place = Literal["frame", "part", "certificate", "csv", "json", "http"]
 MEASURED = ("whole", "number", "truth")
@@ -76,6 +76,11 @@ class Answered:
         return self._cells(texts)
 
     @cached_property
+    def arrow_texts(self) -> Ends:
+        """The same as Arrow arrays."""
+        return self._cells(arrow_texts)
+
+    @cached_property
     def values(self) -> Ends:
         """The same, typed."""
         return self._cells(typed_column)
@@ -83,16 +88,6 @@ class Answered:
     def _cells(self, read: Read) -> Ends:
         a = self.answers
         return self.ends(a.moved, np.arange(len(self)), np.maximum(a.reference, 0), read)
-
-    def set_texts(self) -> list[str]:
-        """The features of each row's answer as JSON text; equal sets are written once."""
-        moved, features = self.answers.moved, self.schema.names
-        packed = np.packbits(moved, axis=1)
-        keys = pd.Series(packed.view(f"S{packed.shape[1]}").ravel() if len(moved) else [], dtype=object)
-        codes, _ = pd.factorize(keys)
-        _, where = np.unique(codes, return_index=True)
-        known = [[features[j] for j in np.flatnonzero(moved[k]).tolist()] for k in where]
-        return names(known, codes)
 
     def listed_sets(self) -> list[list[str]]:
         """The smallest sets listed for each row, each as JSON text: a list of {feature, from, to}."""
@@ -107,7 +102,7 @@ class Answered:
         words = [json.dumps(name, ensure_ascii=False) for name in self.schema.names]
         cells = [
             f'{{"feature": {words[j]}, "from": {start}, "to": {end}}}'
-            for j, start, end in zip(np.nonzero(moved)[1].tolist(), before, after, strict=True)
+            for j, start, end in zip(true_cells(moved)[1].tolist(), before, after, strict=True)
         ]
         for row, changes in zip(owner.tolist(), split(cells, moved.sum(axis=1)), strict=True):
             out[row].append(f"[{', '.join(changes)}]")
@@ -189,6 +184,10 @@ class Field:
         """Its column for a Parquet part; values of features are JSON text."""
         import pyarrow as pa
 
+        sets = self.kind == "sets"
+        if sets and not answered.answers.alternatives:
+            ends = pa.array(np.zeros(len(answered) + 1, dtype=np.int32))
+            return pa.ListArray.from_arrays(ends, pa.array([], pa.string()))
         column = self.read(answered)
         if self.kind in MEASURED:
             values, known = column
@@ -199,30 +198,11 @@ class Field:
             return pa.DictionaryArray.from_arrays(codes, pa.array(list(column[1]), pa.string()))
         if self.kind == "hash":
             return pa.array(column)
-        if self.kind == "sets" and answered.answers.alternatives:
+        if sets:
             return pa.array(column, pa.list_(pa.string()))
-        flat: list[str] = [] if self.kind == "sets" else column
-        sizes = np.zeros(len(answered), dtype=np.int64) if self.kind == "sets" else answered.sizes
-        if self.kind == "values":
-            flat = answered.texts[column]
-        return pa.ListArray.from_arrays(
-            pa.array(np.concatenate([[0], np.cumsum(sizes)]), pa.int32()), pa.array(flat, pa.string())
-        )
-
-    def json_texts(self, answered: Answered) -> list[str]:
-        """Its column for certificates, as JSON text."""
-        if self.kind == "features":
-            return answered.set_texts()
-        column = self.read(answered)
-        if self.kind == "hash":
-            return [f'"{word:016x}"' for word in column.tolist()]
-        if self.kind == "word":
-            return names(column[1], column[0])
-        values, known = column
-        written = numbers(values) if self.kind != "truth" else np.where(values, "true", "false").tolist()
-        if known is None:
-            return written
-        return [text if there else "null" for text, there in zip(written, known.tolist(), strict=True)]
+        ends = pa.array(np.concatenate([[0], np.cumsum(answered.sizes)]), pa.int32())
+        flat = answered.arrow_texts[column] if self.kind == "values" else column
+        return pa.ListArray.from_arrays(ends, pa.array(flat, pa.string()) if isinstance(flat, list) else flat)
 
     def values(self, answered: Answered) -> list[Any]:
         """Its value in each row; None where it is not known."""
@@ -257,7 +237,7 @@ FIELDS = (
           lambda a: (a.answers.cost, a.explained)),
     Field("sentence", "text", "json http", "The answer in one sentence.", of=str),
     Field("features", "features", "frame part certificate csv", "The features changed, in column order.",
-          lambda a: np.array(a.schema.names, dtype=object)[np.nonzero(a.answers.moved)[1]].tolist(),
+          lambda a: np.array(a.schema.names, dtype=object)[true_cells(a.answers.moved)[1]].tolist(),
           certificate="set"),
     Field("from", "values", "frame part csv", "Their values before, one for each feature.", lambda a: 0),
     Field("to", "values", "frame part csv", "Their values after, one for each feature.", lambda a: 1),

@@ -55,8 +55,11 @@ class PartWork:
         out = self._explain(frame, deadline)
         decimals.ask(out, range(max(0, min(len(out), SHORTENED - part.first))))
         answered = out.answered(part.first, row_hashes(out.schema, frame), self.cases.labels(part))
-        table, claimed = as_parquet(as_arrow(answered)), certificates(answered)
-        files = [("table", "parquet", table), ("certificates", "certificates.jsonl", claimed)]
+        table = as_arrow(answered)
+        files = [
+            ("table", "parquet", as_parquet(table)),
+            ("certificates", "certificates.parquet", as_parquet(certificates(table))),
+        ]
         if self.keep_cases:
             files.append(("cases", *write_cases(out.schema, frame)))
         written = write_part(self.folder, part.number, files)

@@ -1,4 +1,4 @@
-"""The files of one part: answers and cases as Parquet tables, certificates as JSON lines; written here, and read."""
+"""The files of one part: answers, certificates and cases as Parquet tables; written here, and read."""
 
 from __future__ import annotations
 
@@ -19,13 +19,14 @@ from fewest.errors import DataError, FewestError
 from fewest.results import record
 from fewest.results.record import Answered
 from fewest.runs.storage import first_line, need_arrow
-from fewest.tables.json_cells import lines
 from fewest.tables.saved_schema import plain
 from fewest.tables.schema import Feature, Schema
 
 Words = npt.NDArray[np.uint64]
 FIRST, SECOND = np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
 FEW = 16  # cells that are read one by one sooner than sorted by their level
+OWN = ("row", "hash", "from")  # columns in which hardly a value comes twice; so it is with floating numbers,
+FEW_VALUES = ("cost", "lower_bound")  # but for these
 JSON_TEXT = ("from", "to", "alternatives")  # columns whose lists hold JSON text
 
 
@@ -34,11 +35,28 @@ def row_hashes(schema: Schema, frame: pd.DataFrame) -> Words:
 
     The rows are conformed to the schema.
     """
+    owners = [(column, feature) for feature in schema.features for column in feature.columns]
+    words = _few_words(owners, frame) if len(frame) <= FEW else (_words(frame[name], owner) for name, owner in owners)
     out = np.full(len(frame), _word("\x1f".join(schema.columns)), dtype=np.uint64)
-    for feature in schema.features:
-        for column in feature.columns:
-            out = _stir(out ^ _words(frame[column], feature))
+    for column in words:
+        out = _stir(out ^ column)
     return out
+
+
+def _few_words(owners: Sequence[tuple[str, Feature]], frame: pd.DataFrame) -> Iterator[Words]:
+    """The columns of a few rows: taken out of the table at once, and then cell by cell."""
+    names = [name for name, _ in owners]
+    frame = frame if list(frame.columns) == names else frame[names]
+    cells = frame.to_numpy(dtype=object)
+    missing = pd.isna(cells)
+    for k, ((_, feature), dtype) in enumerate(zip(owners, frame.dtypes, strict=True)):
+        if feature.kind != "category" and pd.api.types.is_numeric_dtype(dtype):
+            yield _bits(np.where(missing[:, k], np.nan, cells[:, k]).astype(np.float64))
+        else:
+            words = [
+                MISSING if lacks else _word(_text(cell)) for cell, lacks in zip(cells[:, k], missing[:, k], strict=True)
+            ]
+            yield np.array(words, dtype=np.uint64)
 
 
 def _stir(words: Words) -> Words:
@@ -51,13 +69,15 @@ def _stir(words: Words) -> Words:
 
 def _words(column: pd.Series[Any], feature: Feature) -> Words:
     if feature.kind != "category" and pd.api.types.is_numeric_dtype(column.dtype):
-        values = column.to_numpy(dtype=np.float64, na_value=np.nan) + 0.0  # -0.0 becomes 0.0
-        return np.where(np.isnan(values), np.nan, values).view(np.uint64)
-    if len(column) <= FEW:
-        return np.array([MISSING if pd.isna(cell) else _word(_text(cell)) for cell in column.tolist()], dtype=np.uint64)
+        return _bits(column.to_numpy(dtype=np.float64, na_value=np.nan))
     codes, levels = pd.factorize(column)
     words = np.array([*(_word(_text(level)) for level in levels), MISSING], dtype=np.uint64)
     return np.asarray(words[codes])
+
+
+def _bits(values: npt.NDArray[np.float64]) -> Words:
+    values = values + 0.0  # -0.0 becomes 0.0
+    return np.where(np.isnan(values), np.nan, values).view(np.uint64)
 
 
 def _text(level: Any) -> str:
@@ -87,14 +107,32 @@ def as_parquet(table: Any) -> bytes:
     from pyarrow import parquet
 
     sink = pa.BufferOutputStream()
-    parquet.write_table(table, sink, compression="zstd", row_group_size=max(1, len(table)))
+    repeated = [
+        f"{column.name}.list.element" if pa.types.is_list(column.type) else column.name
+        for column in table.schema
+        if column.name not in OWN and (column.name in FEW_VALUES or not pa.types.is_floating(column.type))
+    ]
+    parquet.write_table(
+        table, sink, compression="zstd", row_group_size=max(1, len(table)), use_dictionary=repeated or False
+    )
     return sink.getvalue().to_pybytes()  # type: ignore[no-any-return]
 
 
-def certificates(answered: Answered) -> bytes:
-    """One JSON line per row: what is claimed of it, and what proves it. A bound of null: no set at all."""
-    chosen = [field for field in record.fields_in("certificate") if record.is_kept(field, answered)]
-    return lines({field.certificate or field.name: field.json_texts(answered) for field in chosen})
+def certificates(table: Any) -> Any:
+    """What is claimed of each row, and what proves it: columns of the answers as a pyarrow Table."""
+    chosen = {field.name: field.certificate or field.name for field in record.fields_in("certificate")}
+    kept = [name for name in chosen if name in table.column_names]
+    return table.select(kept).rename_columns([chosen[name] for name in kept])
+
+
+def read_certificates(path: Path) -> pd.DataFrame:
+    """The certificates of a part; those of earlier versions are JSON lines, with hashes as hexadecimal text."""
+    with readable(path):
+        said = load(path)
+        if not isinstance(said, list):
+            return said.to_pandas()
+        frame = pd.DataFrame(json.loads(f"[{','.join(said)}]"))
+        return frame.assign(hash=np.array([int(text, 16) for text in frame["hash"]], dtype=np.uint64))
 
 
 def write_cases(schema: Schema, frame: pd.DataFrame) -> tuple[str, bytes]:

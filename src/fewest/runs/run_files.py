@@ -18,8 +18,8 @@ from fewest.runs.storage import digest, refuse_links
 from fewest.tables.saved_schema import schema_from_json
 from fewest.tables.schema import Schema
 
-FORMAT = 3
-READABLE = (1, 2, 3)
+FORMAT = 4  # 3 had certificates as JSON lines
+READABLE = (1, 2, 3, 4)
 KIND = "fewest run"
 MANIFEST, REFERENCES, JOURNAL, TREE = "manifest.json", "references.json", "journal.jsonl", "tree.json"
 ROLES = ("table", "certificates", "cases")

@@ -104,7 +104,7 @@ def explain_files(
     >>> refs = fw.references.supplied(decision, {"debt": [20], "age": [50]})
     >>> run = explain_files(fw.Explainer(decision, refs), folder / "cases.csv", folder / "run", n_jobs=1)
     >>> sorted(file.name for file in run.path.iterdir())
-    ['manifest.json', 'part-00000.cases.parquet', 'part-00000.certificates.jsonl', 'part-00000.parquet',
+    ['manifest.json', 'part-00000.cases.parquet', 'part-00000.certificates.parquet', 'part-00000.parquet',
      'references.json']
     """
     _check(n_jobs=n_jobs, chunk_rows=chunk_rows, part_rows=part_rows)

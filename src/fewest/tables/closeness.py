@@ -114,8 +114,9 @@ class _Levels:
             return self._of_category[column.array.codes]
         if len(column) <= FEW:
             return [-1 if pd.isna(value) else self._place.get(value, -2) for value in column.tolist()]
-        place = self._levels.get_indexer(column.astype(object))
-        return np.where(column.isna().to_numpy(), -1, np.where(place < 0, -2, place))
+        codes, levels = pd.factorize(column)
+        place = self._levels.get_indexer(levels.astype(object))
+        return np.append(np.where(place < 0, -2, place), -1)[codes]
 
 
 def feature_distances(schema: Schema, start: pd.DataFrame, goal: pd.DataFrame, goal_of: npt.NDArray[Any]) -> Floats:

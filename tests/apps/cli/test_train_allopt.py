@@ -226,7 +226,13 @@ def blocked(module: str, *arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(call, capture_output=True, text=True, check=False)
 
 
-@pytest.mark.parametrize(("module", "said"), [("torch", 'pip install "fewest[train]"'), ("skops", "pip install skops")])
+@pytest.mark.parametrize(
+    ("module", "said"),
+    [
+        ("torch", 'pip install "fewest[train]"'),
+        pytest.param("skops", "pip install skops", marks=pytest.mark.slow),
+    ],
+)
 def test_without_an_extra_the_install_line_is_given(table: Path, tmp_path: Path, module: str, said: str) -> None:
     done = blocked(module, "train", "allopt", str(table), "--target", "risk", "--out", str(tmp_path / "run"), *SHORT)
     assert done.returncode == 2

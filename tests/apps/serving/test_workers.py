@@ -49,7 +49,7 @@ def still_answers(service: Service) -> bool:
     ("debt", "status", "why"),
     [
         (KILLED, 503, "it was ended by SIGKILL"),
-        (FAULTS, 503, "it was ended by SIGSEGV"),
+        pytest.param(FAULTS, 503, "it was ended by SIGSEGV", marks=pytest.mark.slow),
         (HANGS, 504, "it took more than 1 seconds"),
         (HOGS, 503, "out of memory"),
         (RAISES, 500, "ValueError"),
@@ -160,7 +160,7 @@ def test_a_model_that_cannot_be_loaded_again_leaves_the_service_up_but_not_ready
     ("loader", "why"),
     [
         ("never", "the file holds nothing"),
-        ("crashes", "it ended with code 3"),
+        pytest.param("crashes", "it ended with code 3", marks=pytest.mark.slow),
         ("faults", "it was ended by SIGSEGV"),
         pytest.param(
             "reaches", "it did nothing", marks=pytest.mark.skipif(sys.platform != "linux", reason="no limits")

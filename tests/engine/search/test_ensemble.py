@@ -7,9 +7,11 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from slow_cases import few_or_all
 
 from fewest.engine.search import ensemble
 from fewest.engine.search._run import time_for
+from fewest.engine.search._set_off import STALLED
 from fewest.engine.search._work import NODE_CAP, works
 from fewest.engine.search.problem import Budget, Found, Outcome, Problem, Rules
 from fewest.engine.structure.base import Ensemble, Reading, as_floats
@@ -126,8 +128,9 @@ OPTIONS = [
 
 
 @pytest.mark.parametrize("options", OPTIONS, ids="+".join)
-def test_every_answer_is_the_one_enumeration_gives(brute, options):
-    for seed in range(60):
+@pytest.mark.parametrize("count", few_or_all(20, 60))
+def test_every_answer_is_the_one_enumeration_gives(brute, options, count):
+    for seed in range(count):
         model, problem = random_case(seed, options)
         if "rejected" in options:
             problem = with_rejected(brute, model, problem, seed)
@@ -178,9 +181,10 @@ def test_answers_of_three_and_more_units(brute, options):
     assert {3, 4, 5} <= set(sizes)
 
 
-def test_more_than_sixty_four_units(brute):
+@pytest.mark.parametrize("count", few_or_all(4, 8))
+def test_more_than_sixty_four_units(brute, count):
     compared = 0
-    for seed in range(8):
+    for seed in range(count):
         model, problem = random_case(seed, n_cubes=3, n_units=70, n_trees=50, depth=5)
         problem = replace(problem, limit=np.full(3, 3.0))
         cut = model.reading.cut - problem.sign * 2.0  # farther away, so that single flips do not do
@@ -189,7 +193,23 @@ def test_more_than_sixty_four_units(brute):
         assert brute.disagreement(problem, truth, ensemble.solve(model, problem)) is None, f"seed {seed}"
         assert brute.disagreement(problem, truth, staged(model, problem)) is None, f"seed {seed}, in stages"
         compared += int((truth.cost >= 2).sum())
-    assert compared > 3
+    assert compared >= count // 2
+
+
+@pytest.mark.parametrize("options", [(), ("rules", "rejected"), ("all_sets",)], ids="+".join)
+def test_searches_of_many_nodes_give_the_same_answers(brute, options):
+    many = 0
+    for seed in (0, 2, 4):
+        model, problem = random_case(seed, options, n_cubes=3, n_units=11, n_trees=60, depth=7)
+        cut = model.reading.cut - problem.sign * 8.0
+        model = replace(model, reading=replace(model.reading, cut=cut))
+        if "rejected" in options:
+            problem = with_rejected(brute, model, problem, seed)
+        truth = brute.solve(problem, model.raw, cut, TOLERANCE)
+        found = ensemble.solve(model, problem)
+        assert brute.disagreement(problem, truth, found) is None, f"seed {seed}"
+        many += int((found.nodes > STALLED).sum())
+    assert many >= (1 if options else 2)
 
 
 def test_deep_one_sided_trees_are_not_answered_from_a_truncated_polynomial(brute):
@@ -227,8 +247,9 @@ def staged(model, problem):
 
 
 @pytest.mark.parametrize("options", [(), ("cost",), ("rules", "rejected", "limit"), ("all_sets",)], ids="+".join)
-def test_stages_of_the_polynomial_give_the_same_answers(brute, options):
-    for seed in range(30):
+@pytest.mark.parametrize("count", few_or_all(12, 30))
+def test_stages_of_the_polynomial_give_the_same_answers(brute, options, count):
+    for seed in range(count):
         model, problem = random_case(seed, options, n_units=9)
         if "rejected" in options:
             problem = with_rejected(brute, model, problem, seed)

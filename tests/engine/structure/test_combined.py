@@ -11,6 +11,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC, LinearSVC
 from sklearn.tree import DecisionTreeClassifier
+from slow_cases import pairs
 
 from fewest.engine.structure import Additive, Composite, Ensemble, read
 
@@ -20,6 +21,8 @@ BASES = {
     "boosting": lambda: GradientBoostingClassifier(n_estimators=10, random_state=0),
 }
 
+METHODS = ("sigmoid", "isotonic", "temperature")
+
 
 @pytest.fixture(scope="module")
 def scaled(train, rows):
@@ -27,8 +30,7 @@ def scaled(train, rows):
     return scaler.transform(train[0]), scaler.transform(rows)
 
 
-@pytest.mark.parametrize("method", ["sigmoid", "isotonic", "temperature"])
-@pytest.mark.parametrize("name", BASES)
+@pytest.mark.parametrize(("method", "name"), pairs(METHODS, list(BASES)))
 def test_one_calibrated_model_is_its_base_with_another_cut(method, name, tools, train, scaled):
     half = len(train[1]) // 2
     base = BASES[name]().fit(scaled[0][:half], train[1][:half])
@@ -46,8 +48,7 @@ def test_one_calibrated_model_is_its_base_with_another_cut(method, name, tools, 
     tools.check_it(model, scaled[1], {"kind": "label"})
 
 
-@pytest.mark.parametrize("method", ["sigmoid", "isotonic", "temperature"])
-@pytest.mark.parametrize("name", BASES)
+@pytest.mark.parametrize(("method", "name"), pairs(METHODS, list(BASES)))
 def test_calibrated_folds_are_a_composite(method, name, tools, train, scaled):
     model = CalibratedClassifierCV(BASES[name](), method=method, cv=3).fit(scaled[0], train[1])
     for asked in ({"threshold": 0.3}, {"threshold": 0.62, "positive": 0}, {"kind": "label"}):

@@ -1,6 +1,7 @@
 """Linear models are read coefficient by coefficient."""
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy import sparse
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
@@ -8,7 +9,7 @@ from sklearn.linear_model import LogisticRegression, Perceptron, RidgeClassifier
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import LinearSVC
 
-from fewest.engine.structure import Additive, read
+from fewest.engine.structure import Additive, as_floats, read
 
 MODELS = {
     "logistic": (lambda: LogisticRegression(C=2.0), ("proba", "decision", "label")),
@@ -98,3 +99,13 @@ def test_what_is_not_additive_says_so(train, train3, scaled):
     several = LogisticRegression().fit(scaled[1], train3[1])
     assert "classes" in read(several, kind="label").reason
     assert "labels" in read(several, against=0, kind="label").reason
+
+
+def test_what_is_read_of_a_frame_of_one_row_may_be_written_to():
+    """Its own array may not: the searches would be compiled a second time for such references."""
+    frame = pd.DataFrame({"a": [1.0], "b": [3.0]})
+    assert as_floats(frame).flags.writeable
+    held = np.ones((2, 3))
+    held.flags.writeable = False
+    assert as_floats(held).flags.writeable
+    assert not np.ascontiguousarray(held).flags.writeable  # negative control

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from slow_cases import pairs
 
 import fewest as fw
 from fewest.errors import DataError, ModelError, UsageError, VerificationError
@@ -33,7 +34,8 @@ PEERS: dict[str, Peer] = {
     "shap": TopSHAP(background=20),
     "dice": DiCE(),
 }
-SLOW = pytest.mark.slow  # an autoencoder is trained for each model
+KINDS = ("additive", "ensemble", "network", "opaque")
+METHODS = ("shap", "nice", "wachter", "spheres", "nice proximity", "dice", "revise")  # shap needs one of the first two
 PACKAGES = {"revise": "torch", "dice": "dice_ml"}
 
 
@@ -52,7 +54,7 @@ def explained(name: str, case: Any) -> Counterfactuals:
     return peer.fit(case.decision, case.X, case.y).explain(case.cases)
 
 
-@pytest.mark.parametrize("name", [pytest.param(name, marks=SLOW if name == "revise" else ()) for name in PEERS])
+@pytest.mark.parametrize(("name", "case"), pairs(METHODS, KINDS), indirect=["case"])
 def test_every_answer_really_turns_and_what_is_not_changed_is_the_same(name: str, case: Any) -> None:
     out = explained(name, case)
     against = case.decision.verdicts(case.cases).positive

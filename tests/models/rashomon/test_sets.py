@@ -86,8 +86,9 @@ def enumerated(bits, y, regularization, bound, depth):
 @pytest.mark.parametrize(
     ("name", "regularization", "bound", "depth"),
     [
-        ("synthetic", 0.02, 0.1, 3), ("synthetic", 0.013, 0.08, 4), ("german", 0.015, 0.08, 3),
-        ("german", 0.01, 0.05, 3), ("german", 0.015, 0.06, 3),
+        ("synthetic", 0.02, 0.1, 3), ("synthetic", 0.013, 0.08, 4), ("german", 0.01, 0.05, 3),
+        pytest.param("german", 0.015, 0.08, 3, marks=pytest.mark.slow),
+        pytest.param("german", 0.015, 0.06, 3, marks=pytest.mark.slow),
     ],
 )  # fmt: skip
 def test_the_members_are_those_that_treefarms_enumerates(name, regularization, bound, depth):

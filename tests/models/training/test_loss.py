@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 from loss_formulae import C1, C2, MODELS, REFERENCES, batch, literal, odds, session, small_booster, table
+from slow_cases import mostly_slow
 
 import fewest as fw
 from fewest.decision import Decision
@@ -29,7 +30,7 @@ def _double():
     torch.set_default_dtype(torch.float32)
 
 
-@pytest.mark.parametrize("references", REFERENCES)
+@pytest.mark.parametrize("references", mostly_slow(REFERENCES, ("sparsest clusters", "flexible")))
 @pytest.mark.parametrize("model", MODELS)
 def test_the_terms_equal_the_formula_read_literally(model: str, references: str) -> None:
     begun, term = session(model, references, LOSS)
@@ -56,7 +57,7 @@ def test_a_loss_that_takes_the_reference_number_for_a_feature_is_caught(model: s
     assert float(twin(begun.head, batch(begun)).detach()) != pytest.approx(literal(begun, LOSS), abs=1e-3)
 
 
-@pytest.mark.parametrize("references", ["single", "sparsest clusters"])
+@pytest.mark.parametrize("references", mostly_slow(("single", "sparsest clusters"), ("sparsest clusters",)))
 @pytest.mark.parametrize("model", MODELS)
 def test_gradients_agree_with_finite_differences(model: str, references: str) -> None:
     begun, term = session(model, references, LOSS, seed=3)

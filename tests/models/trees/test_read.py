@@ -20,6 +20,7 @@ from sklearn.preprocessing import (
     StandardScaler,
 )
 from sklearn.tree import DecisionTreeClassifier
+from slow_cases import pairs
 
 import fewest as fw
 from fewest.models.trees import read
@@ -54,8 +55,7 @@ ENCODERS = {
 }
 
 
-@pytest.mark.parametrize("levels", ["one-hot", "ordinal"])
-@pytest.mark.parametrize("numbers", list(ENCODERS))
+@pytest.mark.parametrize(("numbers", "levels"), pairs(list(ENCODERS), ("one-hot", "ordinal")))
 def test_the_neutral_tree_decides_as_the_pipeline(numbers: str, levels: str) -> None:
     X, y = sample()
     level_encoder = OneHotEncoder() if levels == "one-hot" else OrdinalEncoder()

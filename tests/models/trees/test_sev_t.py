@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from random_trees import decide, point_of, random_rows, random_schema, random_tree, sev_by_enumeration
-from slow_cases import mostly_slow
+from slow_cases import few_or_all, mostly_slow
 
 from fewest.models.trees import Reach, Tree, boxes, collapse
 
@@ -104,9 +104,10 @@ def test_brute_force_catches_a_broken_count(twin) -> None:
     assert caught > 5
 
 
-def test_collapsing_changes_no_decision_and_leaves_nothing_trivial() -> None:
+@pytest.mark.parametrize("count", few_or_all(150, 300))
+def test_collapsing_changes_no_decision_and_leaves_nothing_trivial(count: int) -> None:
     random = np.random.default_rng(1)
-    for _ in range(150):
+    for _ in range(count):
         schema = random_schema(random, 3)
         whole = random_tree(random, schema, 6)
         tree = collapse(whole)
@@ -119,10 +120,11 @@ def test_collapsing_changes_no_decision_and_leaves_nothing_trivial() -> None:
                 assert tree.positive[children[0]] != tree.positive[children[1]]
 
 
+@pytest.mark.parametrize("count", few_or_all(150, 400))
 @pytest.mark.parametrize("value", ["nearest", "median", "mean"])
-def test_the_leaf_is_entered_with_typed_values_inside_its_box(value: str) -> None:
+def test_the_leaf_is_entered_with_typed_values_inside_its_box(value: str, count: int) -> None:
     entered = 0
-    for random, tree in trees(11, 150):
+    for random, tree in trees(11, count):
         rows = positive_rows(random, tree, 8, missing=0.1)
         typical = np.where(np.random.default_rng(0).random((tree.n_nodes, len(tree.schema))) < 0.8, 3.3, np.nan)
         for j, feature in enumerate(tree.schema.features):
@@ -142,13 +144,14 @@ def test_the_leaf_is_entered_with_typed_values_inside_its_box(value: str) -> Non
             if feature.kind == "indicators":
                 assert (turned[list(feature.columns)].sum(axis=1) == 1).all()
         entered += int((leaf >= 0).sum())
-    assert entered > 180
+    assert entered > 1.2 * count
 
 
-def test_all_leaves_at_once_equals_leaf_by_leaf() -> None:
+@pytest.mark.parametrize("count", few_or_all(120, 300))
+def test_all_leaves_at_once_equals_leaf_by_leaf(count: int) -> None:
     """The two compiled searches agree on the cost, and on the leaf down to the last tie; also beyond 64 leaves."""
     large = 0
-    for random, tree in [*trees(21, 120, depth=9, p=6), *trees(22, 30, depth=14, p=16)]:
+    for random, tree in [*trees(21, count, depth=9, p=6), *trees(22, 30, depth=14, p=16)]:
         reach = Reach.build(tree)
         if len(reach.leaf) == 0:
             continue

@@ -18,7 +18,7 @@ from sklearn.tree import DecisionTreeClassifier
 import fewest as fw
 from fewest.models.trees import read_plain
 from fewest.runs import explain_files, verify
-from fewest.runs.parts import read_answers
+from fewest.runs.parts import certificates, read_answers
 from fewest.runs.run_files import MANIFEST, RunFiles, canonical, read_references, sealed
 from fewest.runs.storage import digest, file_digest
 from fewest.runs.verification.base import Scorer, changed
@@ -158,19 +158,14 @@ def rows(lie: Callable[[dict[str, Any]], Any]) -> Callable[[Path], None]:
 
         manifest = load(folder)
         for part in manifest["parts"]:
-            path, lines = folder / part["table"]["name"], folder / part["certificates"]["name"]
+            path, claimed = folder / part["table"]["name"], folder / part["certificates"]["name"]
             table = parquet.ParquetFile(path).read()
             records = table.to_pylist()
             for record in records:
                 lie(record)
-            parquet.write_table(pa.Table.from_pylist(records, schema=table.schema), path)
-            names = {"set": "features", "by": "strategy"}
-            keys = list(json.loads(lines.read_text().splitlines()[0]))
-            said = [{key: record[names.get(key, key)] for key in keys} for record in records]
-            for line in said:
-                line["hash"] = f"{line['hash']:016x}"
-                line["lower_bound"] = None if np.isinf(line["lower_bound"]) else line["lower_bound"]
-            lines.write_text("".join(json.dumps(line) + "\n" for line in said))
+            forged = pa.Table.from_pylist(records, schema=table.schema)
+            parquet.write_table(forged, path)
+            parquet.write_table(certificates(forged), claimed)
         seal(folder, manifest)
 
     return forge

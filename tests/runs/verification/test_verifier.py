@@ -14,6 +14,7 @@ import pytest
 
 import fewest as fw
 from fewest.runs import explain_files, verify
+from fewest.runs.parts import certificates
 from fewest.runs.run_files import MANIFEST, sealed
 from fewest.runs.storage import digest
 from fewest.runs.verification.base import Scorer
@@ -156,13 +157,13 @@ HELD = [{"kind": "Immutable", "name": "debt"}]
 FILES: dict[str, tuple[Callable[[Path], Any], str]] = {
     "a bit of a table": (lambda f: flip(f / "part-00001.parquet"), "part-00001.parquet was changed"),
     "a bit at its start": (lambda f: flip(f / "part-00001.parquet", 0.0), "part-00001.parquet was changed"),
-    "a bit of a certificate": (lambda f: flip(f / "part-00000.certificates.jsonl"), "certificates.jsonl was changed"),
+    "a bit of a certificate": (lambda f: flip(f / "part-00000.certificates.parquet"), "certificates.parquet was "),
     "a bit of the references": (lambda f: flip(f / "references.json", 0.2), "references.json was changed"),
     "a truncated table": (lambda f: cut(f / "part-00002.parquet"), "part-00002.parquet was changed"),
-    "a truncated certificate": (lambda f: cut(f / "part-00002.certificates.jsonl"), "was changed"),
+    "a truncated certificate": (lambda f: cut(f / "part-00002.certificates.parquet"), "was changed"),
     "a truncated manifest": (lambda f: cut(f / MANIFEST), "manifest.json cannot be read"),
     "a missing part": (lambda f: (f / "part-00001.parquet").unlink(), "part-00001.parquet is missing"),
-    "a missing certificate": (lambda f: (f / "part-00001.certificates.jsonl").unlink(), "is missing"),
+    "a missing certificate": (lambda f: (f / "part-00001.certificates.parquet").unlink(), "is missing"),
     "missing references": (lambda f: (f / "references.json").unlink(), "references.json is missing"),
     "a part too many": (lambda f: (f / "part-00009.parquet").write_bytes(b""), "not in the manifest"),
     "two parts swapped": (lambda f: swap(f / "part-00000.parquet", f / "part-00001.parquet"), "was changed"),
@@ -220,19 +221,14 @@ def forge(folder: Path, part: int, lie: Callable[[Rows], None]) -> None:
     table = parquet.ParquetFile(path).read()
     rows = table.to_pylist()
     lie(rows)
-    parquet.write_table(pa.Table.from_pylist(rows, schema=table.schema), path)
-    lines = folder / f"part-{part:05d}.certificates.jsonl"
-    names = {"set": "features", "by": "strategy"}
-    keys = list(json.loads(lines.read_text().splitlines()[0]))
-    said = [{key: row[names.get(key, key)] for key in keys} for row in rows]
-    for line in said:
-        line["hash"] = f"{line['hash']:016x}"
-        line["lower_bound"] = None if np.isinf(line["lower_bound"]) else line["lower_bound"]
-    lines.write_text("".join(json.dumps(line) + "\n" for line in said))
+    changed = pa.Table.from_pylist(rows, schema=table.schema)
+    claimed = folder / f"part-{part:05d}.certificates.parquet"
+    parquet.write_table(changed, path)
+    parquet.write_table(certificates(changed), claimed)
 
     def update(manifest: Any) -> None:
         record = manifest["parts"][part]
-        for name, file in (("table", path), ("certificates", lines)):
+        for name, file in (("table", path), ("certificates", claimed)):
             record[name] = {"name": file.name, "bytes": file.stat().st_size, "sha256": digest(file.read_bytes())}
         before = record["counts"]
         record["counts"] = {status: sum(row["status"] == status for row in rows) for status in before}
@@ -350,15 +346,23 @@ def test_a_forgery_without_a_lie_is_not_found(subject: Any, copy: Path) -> None:
 
 
 def test_certificates_that_say_something_else_are_found(subject: Any, copy: Path) -> None:
-    lines = copy / "part-00000.certificates.jsonl"
-    lines.write_text(lines.read_text().replace('"by": "additive"', '"by": "magic"', 1))
+    import pyarrow as pa
+    from pyarrow import parquet
+
+    path = copy / "part-00000.certificates.parquet"
+    said = parquet.ParquetFile(path).read()
+    rows = said.to_pylist()
+    rows[3]["by"] = "magic"
+    parquet.write_table(pa.Table.from_pylist(rows, schema=said.schema), path)
 
     def update(manifest: Any) -> None:
-        data = lines.read_bytes()
+        data = path.read_bytes()
         manifest["parts"][0]["certificates"].update(bytes=len(data), sha256=digest(data))
 
     edit_manifest(copy, update)
-    assert any('another "by"' in problem for problem in look(subject, copy))
+    (problem,) = look(subject, copy)
+    assert 'another "by"' in problem
+    assert "row 3" in problem
 
 
 def test_a_reference_that_was_moved_under_the_seal_is_found(subject: Any, copy: Path) -> None:

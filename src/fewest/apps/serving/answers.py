@@ -53,8 +53,8 @@ class Answerer:
     def __init__(
         self, explainer: Explainer, *, max_instances: int = 1_000, max_alternatives: int = 20, time_limit: float = 10.0
     ) -> None:
-        # One request, one core: the workers share the machine.
-        self.explainer = explainer.with_(n_jobs=1)
+        # One request, one core: the workers share the machine. Levels are checked where requests are read.
+        self.explainer = explainer.with_(n_jobs=1, unseen="allow")
         self.limits: dict[str, Any] = {
             "max_instances": max_instances, "max_alternatives": max_alternatives, "time_limit": time_limit,
         }  # fmt: skip
@@ -160,7 +160,8 @@ class Answerer:
             records = [prediction_record(decision, score, positive) for score, positive in pairs]
             return {"predictions": records}, [PREDICTED] * len(frame)
         left = max(1e-3, job.asked.time_limit - (time.monotonic() - began))
-        answers = list(self.explainer.explain(frame, alternatives=job.asked.alternatives, time_limit=left))
+        out = self.explainer.explain(frame, alternatives=job.asked.alternatives, time_limit=left)
+        answers = list(out.brief(range(len(out))))
         return {
             "predictions": [prediction_record(decision, a.score, a.score >= decision.cut) for a in answers],
             "explanations": [to_json(a, "http") for a in answers],

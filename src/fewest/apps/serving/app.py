@@ -12,7 +12,7 @@ from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
 
 from fewest.apps.serving import documents
-from fewest.apps.serving.door import App, Buckets, Crowd, Door, Keys, Metrics
+from fewest.apps.serving.door import App, Buckets, Crowd, Door, Keys, Metrics, Receive, Scope, Send
 from fewest.apps.serving.pool import EventLog, WorkerPool
 from fewest.apps.serving.refusals import RefusedError, check_headers, read_body
 from fewest.apps.serving.settings import ServiceSettings
@@ -48,13 +48,36 @@ def create_app(pools: Mapping[str, WorkerPool], settings: ServiceSettings, keys:
         app.add_exception_handler(kind, _answer_error)
     errors = _errors(401 if keys is not None else 403, 429)
     _add_service(app, pools, metrics, errors)
+    calls: dict[str, tuple[Any, Handler]] = {}
     for pool in pools.values():
-        _add_model(app, pool, settings, metrics, errors)
+        calls.update(_add_model(app, pool, settings, metrics, errors))
     if keys is not None:
         _declare_keys(app)
     several = keys is not None and len(keys.sums) > 1
     crowd = Crowd(max(1, settings.connections // 2) if several else settings.connections)
-    return Door(app, keys, Buckets(settings.rate, settings.burst), crowd, metrics, log)
+    return Door(_straight(app, calls), keys, Buckets(settings.rate, settings.burst), crowd, metrics, log)
+
+
+def _straight(app: FastAPI, calls: Mapping[str, tuple[Any, Handler]]) -> App:
+    """The application, with calls of models handed straight to their handlers: the way there took longer than they."""
+
+    async def answer(scope: Scope, receive: Receive, send: Send) -> None:
+        known = calls.get(scope["path"]) if scope["type"] == "http" and scope["method"] == "POST" else None
+        if known is None:
+            await app(scope, receive, send)
+            return
+        scope["route"], handler = known
+        request, failure = Request(scope, receive), None
+        try:
+            response = await handler(request)
+        except Exception as error:
+            foreseen = isinstance(error, RefusedError | HTTPException | ClientDisconnect)
+            response, failure = await _answer_error(request, error), None if foreseen else error
+        await response(scope, receive, send)
+        if failure is not None:
+            raise failure
+
+    return answer
 
 
 async def _answer_error(request: Request, error: Exception) -> Response:
@@ -112,8 +135,13 @@ def _add_service(app: FastAPI, pools: Mapping[str, WorkerPool], metrics: Metrics
         return Response(metrics.text(), headers={"content-type": METRICS_TYPE})
 
 
-def _add_model(app: FastAPI, pool: WorkerPool, settings: ServiceSettings, metrics: Metrics, errors: Responses) -> None:
-    """The three routes of a model. Its name stands in their paths, so that its instances can be described."""
+def _add_model(
+    app: FastAPI, pool: WorkerPool, settings: ServiceSettings, metrics: Metrics, errors: Responses
+) -> dict[str, tuple[Any, Handler]]:
+    """The three routes of a model. Its name stands in their paths, so that its instances can be described.
+
+    Gives the two that are asked most, by their paths, with their handlers.
+    """
     path = f"/v1/models/{pool.name}"
     # Bodies are read by the workers: FastAPI describes them and hands them on as bytes.
     described = {"required": True, "content": {"application/json": {"schema": pool.request_schema}}}
@@ -123,12 +151,16 @@ def _add_model(app: FastAPI, pool: WorkerPool, settings: ServiceSettings, metric
         return JSONResponse({"name": pool.name, "ready": pool.ready > 0, **pool.model})
 
     app.get(path, response_model=documents.ModelDocument, responses=errors, operation_id=f"get_{pool.name}")(model)
+    calls: dict[str, tuple[Any, Handler]] = {}
     for verb, (document, what) in VERBS.items():
+        handler = _handler(pool, verb, settings, metrics)
         app.post(
             f"{path}:{verb}", response_model=document, operation_id=f"{verb}_{pool.name}", description=what,
             responses={**errors, **_errors(400, 408, 413, 415, 422, 500, 503, 504)},
             openapi_extra={"requestBody": described},
-        )(_handler(pool, verb, settings, metrics))  # fmt: skip
+        )(handler)  # fmt: skip
+        calls[f"{path}:{verb}"] = app.router.routes[-1], handler
+    return calls
 
 
 def _handler(pool: WorkerPool, verb: str, settings: ServiceSettings, metrics: Metrics) -> Handler:

@@ -245,14 +245,19 @@ class BodyReader:
 
     def table(self, cells: list[list[Any]]) -> pd.DataFrame:
         """Typed cells as a table in the schema's columns and dtypes."""
-        frame = pd.DataFrame(
-            {
-                name: pd.Series(column, dtype=np.float64 if dtype is np.int64 and None in column else dtype)
-                for (name, dtype), column in zip(self.dtypes.items(), cells, strict=True)
-            }
-        )
+        named = zip(self.dtypes.items(), cells, strict=True)
+        frame = pd.DataFrame({name: self._array(name, dtype, column) for (name, dtype), column in named}, copy=False)
         # Levels have been checked against the schema, and matched by type, before.
         return self.schema.conform(frame, unseen="allow")
+
+    def _array(self, name: str, dtype: Any, column: list[Any]) -> Any:
+        """Typed cells of a column; texts in the schema's dtype already, where all are texts."""
+        if dtype in (np.float64, np.int64):
+            return np.array(column, dtype=np.float64 if None in column else dtype)
+        wanted = self.schema.dtypes.get(name)
+        if isinstance(wanted, pd.StringDtype) and all(type(cell) is str for cell in column):
+            return pd.array(column, dtype=wanted)
+        return pd.Series(column, dtype=dtype)
 
     def instance_schema(self) -> dict[str, Any]:
         """What an instance must be, as JSON Schema."""

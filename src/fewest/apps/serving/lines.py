@@ -13,7 +13,7 @@ from typing import Any
 from fewest.apps.serving import wire
 from fewest.apps.serving.refusals import RefusedError
 
-TOGETHER = 64
+TOGETHER = 128
 TOGETHER_BYTES = 200_000
 
 
@@ -35,7 +35,7 @@ class Job:
         """Wait for a worker, for as long as is left of the patience."""
         loop = asyncio.get_running_loop()
         self.since = loop.time()
-        self.timer = loop.call_later(patience - self.waited, self.refuse, _no_worker(patience))
+        self.timer = loop.call_later(patience - self.waited, lambda: self.refuse(_no_worker(patience)))
 
     @property
     def waits(self) -> bool:

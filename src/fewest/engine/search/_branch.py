@@ -16,6 +16,7 @@ from fewest.engine.search._bits import place_of
 from fewest.engine.search._gaussians import carry, dense, hopeless
 from fewest.engine.search._node import descend, flip, gains, nearest, obey, sort_free
 from fewest.engine.search._ranks import offer, outranked, too_far
+from fewest.engine.search._set_off import STALLED, tighten
 
 DONE, CAPPED = np.int64(0), np.int64(1)
 
@@ -93,11 +94,8 @@ def floor_of(work, picks):  # type: ignore[no-untyped-def]
 
 
 @inner()
-def open_node(work, t, m, picks, tolerance):  # type: ignore[no-untyped-def]
-    """Bound depth t; keep only the units that may be among the ``picks`` flipped there. False closes the node."""
-    if not obey(work, t, m) or work.at[w.N_FREE, t] < picks:
-        return False
-    gains(work, t, picks)
+def keep_useful(work, t, picks, tolerance):  # type: ignore[no-untyped-def]
+    """Sort the free units of depth t and keep those that may be among the ``picks`` flipped there; how many."""
     sort_free(work, t, np.bool_(False))
     order, gain = work.order[t], work.gain[t]
     total = work.sum[w.CONSTANT, t]
@@ -107,13 +105,29 @@ def open_node(work, t, m, picks, tolerance):  # type: ignore[no-untyped-def]
     while n < work.at[w.N_FREE, t] and total + gain[order[n]] < tolerance:
         n += 1
     work.at[w.N_FREE, t] = n
-    if n < picks:
+    return n
+
+
+@inner()
+def open_node(work, t, m, picks, tolerance):  # type: ignore[no-untyped-def]
+    """Bound depth t; keep only the units that may be among the ``picks`` flipped there. False closes the node."""
+    if not obey(work, t, m) or work.at[w.N_FREE, t] < picks:
         return False
+    gains(work, t, picks)
+    if keep_useful(work, t, picks, tolerance) < picks:
+        return False
+    if picks > 2 and work.tally[w.NODES] > STALLED:
+        tighten(work, t, picks)
+        if keep_useful(work, t, picks, tolerance) < picks:
+            return False
     if work.tally[w.KEPT] < work.rank.shape[1]:
         return True
+    total, last = work.sum[w.CONSTANT, t], 0.0
+    for i in range(picks):
+        last = work.gain[t, work.order[t, i]]
+        total += last
     far = work.sum[w.FAR, t] + nearest(work, t, np.int64(0), picks)
-    last = gain[order[picks - 1]]
-    return not outranked(work, t, m, np.int64(0), far, total + last, last)
+    return not outranked(work, t, m, np.int64(0), far, total, last)
 
 
 @inner()

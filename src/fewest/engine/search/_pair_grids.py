@@ -286,6 +286,34 @@ def _fill(runs, pair, n, ends):  # type: ignore[no-untyped-def]
 
 
 @inner()
+def draw_grid(trees, near, pair, f, g):  # type: ignore[no-untyped-def]
+    """Draw what two features add together beyond their profiles, cell by cell: grid and sides and what is given back.
+
+    `bound_pairs` has put the leaves in order.
+    """
+    n, rows = _gather(trees, near, pair, f, g), trees.start[f + 1] - trees.start[f]
+    columns = trees.start[g + 1] - trees.start[g]
+    for way in range(2):
+        for c in range((rows if way == 0 else columns) + 1):
+            pair.side[way, c] = 0.0
+            if c < pair.group.shape[1]:
+                pair.group[way, c] = c
+    for r in range(rows + 1):
+        for c in range(columns + 1):
+            pair.grid[r, c] = 0.0
+    rest = _fill(trees.runs, pair, n, (np.int64(0), rows - 1, np.int64(0), columns - 1))
+    for way in range(2):
+        for c in range(1, rows if way == 0 else columns):
+            pair.side[way, c] += pair.side[way, c - 1]
+    for r in range(rows):
+        add = 0.0
+        for c in range(columns):
+            add += pair.grid[r, c]
+            pair.grid[r, c] = add + (pair.grid[r - 1, c] if r > 0 else 0.0)
+    return rest
+
+
+@inner()
 def _lowest(trees, far, near, f, room_for):  # type: ignore[no-untyped-def]
     """The least of a profile over the cells that are near enough."""
     best, first = np.inf, trees.start[f]

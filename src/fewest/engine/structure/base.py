@@ -17,10 +17,13 @@ from fewest.tables.arrays import Bools, Floats, Ints32
 
 
 def as_floats(model_input: Any) -> Floats:
-    """Turn what a final estimator is fed (array, frame or sparse matrix) into a dense float64 array."""
+    """Turn what a final estimator is fed (array, frame or sparse matrix) into a dense float64 array.
+
+    It may be written to: the arrays of a frame may not, and every search would be compiled once more for such.
+    """
     if hasattr(model_input, "toarray"):
         model_input = model_input.toarray()
-    return np.ascontiguousarray(model_input, dtype=np.float64)
+    return np.require(model_input, dtype=np.float64, requirements=["C", "W"])
 
 
 def as_float32_values(model_input: Any) -> Floats:

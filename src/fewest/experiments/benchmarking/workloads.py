@@ -25,6 +25,7 @@ from fewest.experiments.benchmarking.growth_ladders import growth_ladders
 from fewest.experiments.benchmarking.large_tables import files_boosted, files_linear, linear_million, model_files
 from fewest.experiments.benchmarking.measure import Row, at_least, at_most, cpu, fresh, skipped, timed
 from fewest.experiments.benchmarking.other_tools import other_tools
+from fewest.experiments.benchmarking.service import under_load
 from fewest.experiments.benchmarking.several_references import sparsest
 from fewest.experiments.benchmarking.trees import growth, tree_million
 from fewest.experiments.benchmarking.whole_domains import accepted_cases, any_value
@@ -385,6 +386,7 @@ WORKLOADS: dict[str, Callable[[], Iterator[Row]]] = {
     "trees": tree_million,
     "files-linear": files_linear,
     "files-boosted": files_boosted,
+    "service": under_load,
     "training": training,
     "model-files": model_files,
     "any-value": any_value,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -15,7 +14,7 @@ from fewest.decision import Decision
 from fewest.errors import DataError
 from fewest.results import record
 from fewest.runs.cases import fingerprints
-from fewest.runs.parts import read_answers, read_cases
+from fewest.runs.parts import read_answers, read_cases, read_certificates
 from fewest.runs.run_files import REFERENCES, RunFiles, canonical, is_sealed, part_files
 from fewest.runs.storage import digest, file_digest
 from fewest.runs.verification.base import Report
@@ -178,12 +177,11 @@ def check_labels(table: pd.DataFrame, known: Sequence[str] | None, report: Repor
 
 
 def _compare(path: Path, table: pd.DataFrame, report: Report) -> None:
-    """Certificates, line by line, against the table."""
-    lines = path.read_bytes().decode("utf-8", "surrogatepass").split("\n")[:-1]
-    if len(lines) != len(table):
-        report.add(f"{{}} has {len(lines)} lines, the table has {len(table)} rows", [path.name])
+    """Certificates, row by row, against the table."""
+    said = read_certificates(path)
+    if len(said) != len(table):
+        report.add(f"{{}} has {len(said)} rows, the table has {len(table)}", [path.name])
         return
-    said = pd.DataFrame(json.loads(f"[{','.join(lines)}]"))
     rows = table["row"].to_numpy(dtype=np.int64)
     for field in record.fields_in("certificate"):
         name = field.certificate or field.name
@@ -196,12 +194,11 @@ def _compare(path: Path, table: pd.DataFrame, report: Report) -> None:
 def _differ(said: pd.Series[Any], known: pd.Series[Any], kind: str) -> Any:
     """Where two columns differ; null stands for what is missing and for a bound that is infinite."""
     if kind == "hash":
-        return np.array([int(text, 16) for text in said], dtype=np.uint64) != known.to_numpy(dtype=np.uint64)
+        return said.to_numpy(dtype=np.uint64) != known.to_numpy(dtype=np.uint64)
     if kind == "features":
-        return np.array([a != b for a, b in zip(said, known, strict=True)], dtype=bool)
+        return np.array([list(a) != b for a, b in zip(said, known, strict=True)], dtype=bool)
     if kind == "word":
         return said.astype(object).fillna("").to_numpy() != known.astype(object).fillna("").to_numpy()
-    a = pd.to_numeric(said).to_numpy(dtype=float, na_value=np.nan)
-    b = known.to_numpy(dtype=float, na_value=np.nan)
-    b = np.where(np.isinf(b), np.nan, b)
+    a, b = (pd.to_numeric(column).to_numpy(dtype=float, na_value=np.nan) for column in (said, known))
+    a, b = (np.where(np.isinf(column), np.nan, column) for column in (a, b))
     return ~((a == b) | (np.isnan(a) & np.isnan(b)))
