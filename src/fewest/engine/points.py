@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property, partial
 from typing import Any
 
@@ -18,6 +18,7 @@ from fewest.engine.model_reading import ModelReader, ModelReading
 from fewest.engine.move_groups import MoveGroups
 from fewest.engine.row_turns import MANY, ManyRows, Turn
 from fewest.engine.search import Found, Outcome, solve, strategy_name
+from fewest.engine.several_references import BestSoFar, refused
 from fewest.engine.smallest_sets import Listing
 from fewest.engine.structure import Opaque
 from fewest.engine.structure.base import Additive, Ensemble, Rivals
@@ -89,7 +90,11 @@ def answer(task: Task, frame: pd.DataFrame) -> Answers:
 
 
 def _answer(task: Task, frame: pd.DataFrame, one_call: bool = True) -> Answers:
-    """Verified answers, those that are not credible left out; ``one_call``: a few cases are scored with theirs."""
+    """Verified answers, those that are not credible left out.
+
+    ``one_call``: a few cases are scored with theirs, and of several references only the one that is shown is confirmed;
+    where the model does not confirm it, its case is answered once more, reference by reference.
+    """
     chosen, references = task.chosen, task.chosen.references
     foreseen = _foresee(task, frame) if one_call else None
     verdicts, prepared, inside = foreseen or _score(task, frame)
@@ -101,8 +106,10 @@ def _answer(task: Task, frame: pd.DataFrame, one_call: bool = True) -> Answers:
     answers.status[rows] = CODE[Status.UNREACHABLE]
     answers.strategy[rows] = 1
     asked, confirmed_later = task, replace(task.engine, confirm=lambda attempt, cubes: cubes[:0])
-    task = replace(task, inside=inside, engine=confirmed_later if foreseen else task.engine)
-    first: Attempt | None = None
+    several = references.assignment == "sparsest" and len(references) > 1 and not task.alternatives
+    at_last = one_call and several and not foreseen and _is_plain(task) and not _is_bounded(task)
+    task = replace(task, inside=inside, engine=confirmed_later if foreseen or at_last else task.engine)
+    attempts: list[Attempt] = []
     cases = frame.iloc[rows]
     far = task.goal_rows.distances(cases)
     inside.check_part(task.schema, cases, references.frame, far.absent())
@@ -118,8 +125,13 @@ def _answer(task: Task, frame: pd.DataFrame, one_call: bool = True) -> Answers:
     for case, goal_of, limit, ahead, strict in turns:
         towards = CasePairs(cases, far, case, goal_of)
         attempt = task.engine.set_up(task, towards, limit, prepared[rows[case]])
-        first = first or attempt
         length = np.where(ahead, np.nextafter(race.length[case], np.inf), race.length[case])
+        if at_last and attempt.problem.is_plain:
+            # Where one unit does, another reference is better only by one that leads less far.
+            near = (limit > 1)[:, None] | (np.round(attempt.problem.distance, 12) < length[:, None])
+            attempt.problem = replace(attempt.problem, movable=attempt.problem.movable & near)
+        if at_last or not attempts:
+            attempts.append(attempt)
         _search(task, attempt, race.best[case], length)
         if attempt.found.sets is not None:
             listing.note(case, goal_of, attempt.found, attempt.listed())
@@ -127,45 +139,15 @@ def _answer(task: Task, frame: pd.DataFrame, one_call: bool = True) -> Answers:
         _drop_worse(task, attempt, np.arange(len(case)), race.best[case], length)
         race.enter(case, goal_of, attempt)
         _write(task, answers, rows[case], goal_of, attempt)
-    if foreseen and (first is None or not _confirm_all(first, cases, answers)):
+    if foreseen and not (attempts and _confirm_all(attempts[0], cases, answers)):
         return _answer(asked, frame, one_call=False)
     _close(answers, rows, race.best, np.maximum(race.lower, _cheapest(task)))
     listing.write(answers, rows, race.best)
+    if at_last and attempts:
+        again = rows[refused(attempts, rows, answers)]
+        if len(again):
+            answers.put(again, _answer(asked, frame.iloc[again], one_call=False))
     return answers
-
-
-@dataclass
-class BestSoFar:
-    """The best that is known of each case: its cost, how far it leads, the proved bound, and its reference or -1."""
-
-    best: Floats
-    length: Floats
-    lower: Floats
-    reference: Ints32
-
-    @classmethod
-    def blank(cls, n: int) -> BestSoFar:
-        """Nothing known of n cases."""
-        unknown = np.full((3, n), np.inf)
-        return cls(unknown[0], unknown[1], unknown[2], np.full(n, -1, dtype=np.int32))
-
-    def enter(self, case: Ints, goal_of: Ints32, attempt: Attempt) -> None:
-        """Keep, for each case, the best of what was found towards several references; forget the rest."""
-        found = attempt.found
-        best = self.best[case]
-        # Nothing within the limit means nothing cheaper than the best so far: a bound as good as the best itself.
-        none = (found.outcome == Outcome.NONE) & np.isfinite(best)
-        np.minimum.at(self.lower, case, np.where(none, np.maximum(found.lower, best), found.lower))
-        steps = attempt.steps()
-        order = np.lexsort((steps, found.cost, ~found.known, case))
-        first = np.concatenate([[True], case[order][1:] != case[order][:-1]])
-        winner = np.zeros(len(case), dtype=bool)
-        winner[order[first]] = True
-        found.known &= winner
-        kept = np.flatnonzero(found.known)
-        self.best[case[kept]] = found.cost[kept]
-        self.length[case[kept]] = steps[kept]
-        self.reference[case[kept]] = goal_of[kept]
 
 
 def _is_bounded(task: Task) -> bool:
@@ -232,14 +214,18 @@ def _score(task: Task, frame: pd.DataFrame) -> tuple[Verdicts, Floats, ModelRead
     return verdicts, prepared, inside
 
 
+def _is_plain(task: Task) -> bool:
+    """Whether nothing but the model's decision about the answers is to be confirmed."""
+    return not task.chosen.plus and task.credibility is None and task.engine.confirm is confirm
+
+
 def _foresee(task: Task, frame: pd.DataFrame) -> tuple[Verdicts, Floats, ModelReading] | None:
     """The same for a few cases that what was read decides against, beyond doubt; their scores are still missing.
 
     Cases and answers are then scored in one call, so they must be rows of the same types.
     """
     goal = task.chosen.references.frame
-    other = task.chosen.plus or task.credibility is not None or task.engine.confirm is not confirm
-    if len(frame) > FEW or other or list(frame.dtypes) != list(goal.dtypes):
+    if len(frame) > FEW or not _is_plain(task) or list(frame.dtypes) != list(goal.dtypes):
         return None
     prepared = task.inside.prepared_alone(frame)
     if prepared is None:
@@ -260,7 +246,7 @@ def _search(task: Task, attempt: Attempt, best: Floats, length: Floats) -> None:
     rejected: dict[int, Bools] = {}
     for turn in range(REJECTIONS + OWN_ROUNDS):
         inside = structure if turn < REJECTIONS else Opaque("the model's own scores decide near ties")
-        part = replace(problem, rejected=rejected).take(pending)
+        part = replace(problem, rejected=rejected).take(pending) if turn else problem
         if turn >= REJECTIONS:
             part = replace(part, budget=task.budget(own=True))
             attempt.own[pending] = True
@@ -271,7 +257,11 @@ def _search(task: Task, attempt: Attempt, best: Floats, length: Floats) -> None:
         def own_score(local: Ints, moved: Bools, score: Any = score, cubes: Ints = pending) -> Floats:
             return np.asarray(score(cubes[local], moved))
 
-        found.put(pending, task.engine.solve(inside, part, own_score, task.own_tolerance, task.chosen.n_jobs))
+        solved = task.engine.solve(inside, part, own_score, task.own_tolerance, task.chosen.n_jobs)
+        if turn:
+            found.put(pending, solved)
+        else:
+            found = attempt.found = solved
         if not problem.all_sets:  # with all sets, those as good as the best are listed, so they are confirmed as well
             _drop_worse(task, attempt, pending, best, length)
         refused = task.engine.confirm(attempt, pending)

@@ -42,7 +42,10 @@ def tree_changes(first, last, trees, cubes, work, changes, constants, bends):  #
         if work.tally[w.NODE_CAP] == 0:
             break
         x, r = cubes.start[i], cubes.goal[cubes.goal_of[i]]
-        raw = singles(trees, x, r, cubes.movable[i], cubes.sign, work, changes[i], bends[i])
+        if trees.plain:
+            raw = singles(trees, x, r, cubes.movable[i], cubes.sign, work, changes[i], bends[i], None)
+        else:
+            raw = singles(trees, x, r, cubes.movable[i], cubes.sign, work, changes[i], bends[i], trees.left_levels)
         constants[i] = cubes.sign * (raw - cubes.cut)
 
 
@@ -78,7 +81,7 @@ def tree_sizes(  # type: ignore[no-untyped-def]
             answered = small_dense_sets(i, first, constants[i], loose, cubes, work, out, floor)
         held, n_leaves, cut = 0, np.int64(-1), True
         if floor is None and cubes.movable.shape[1] <= w.MOST_BITS:
-            held = ALL if cubes.small_trees else 2
+            held = ALL if cubes.small_trees else 3
             n_leaves, cut = gather(i, trees, cubes, held, bends[i], leaves, work)
             if n_leaves >= 0:
                 answered, k = pairs(i, first, constants[i], loose, cubes, work, out), np.int64(3)

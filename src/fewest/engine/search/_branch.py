@@ -22,13 +22,24 @@ DONE, CAPPED = np.int64(0), np.int64(1)
 
 
 @inner()
+def lives(work, i, dead):  # type: ignore[no-untyped-def]
+    """Whether all members of a monomial are alive; ``dead`` has the bits of those that are not."""
+    if work.ids[w.BIT, work.ids.shape[1] - 1] == 1:
+        return work.key[i] & dead == 0
+    whole = 1
+    for j in range(work.begin[i], work.begin[i + 1]):
+        whole &= work.ids[w.ALIVE, work.units[j]]
+    return whole == 1
+
+
+@inner()
 def load_root(work, m, constant, loose):  # type: ignore[no-untyped-def]
     """Make depth 0 of the polynomial, without the units whose flip can never lower it (kept when ``loose``).
 
     A cheapest set holds no such unit: without it the set is cheaper and not worse. That argument needs every subset of
     a permitted set to be permitted, hence ``loose`` with implications, rejected sets or a floor.
     """
-    alive, potential, n_terms = work.ids[w.ALIVE], work.gain[0], work.tally[w.N_TERMS]
+    alive, potential, n_terms, dead = work.ids[w.ALIVE], work.gain[0], work.tally[w.N_TERMS], np.int64(0)
     for u in range(m):
         alive[u] = 1
     changed = not loose
@@ -39,15 +50,13 @@ def load_root(work, m, constant, loose):  # type: ignore[no-untyped-def]
         for i in range(n_terms):
             if work.weight[i] >= 0.0:
                 continue
-            whole = 1
-            for j in range(work.begin[i], work.begin[i + 1]):
-                whole &= alive[work.units[j]]
-            if whole:
+            if lives(work, i, dead):
                 for j in range(work.begin[i], work.begin[i + 1]):
                     potential[work.units[j]] += work.weight[i]
         for u in range(m):
             if alive[u] and potential[u] >= 0.0:
                 alive[u] = 0
+                dead |= work.ids[w.BIT, u]
                 changed = True
     n = 0
     for u in range(m):
@@ -59,10 +68,7 @@ def load_root(work, m, constant, loose):  # type: ignore[no-untyped-def]
     out, top, degree, first = 0, 0, 1, 0
     for i in range(n_terms):
         last = work.begin[i + 1]
-        whole = 1 if work.weight[i] != 0.0 else 0
-        for j in range(first, last):
-            whole &= alive[work.units[j]]
-        if whole:
+        if work.weight[i] != 0.0 and lives(work, i, dead):
             degree = max(degree, last - first)
             for j in range(first, last):
                 work.units[top] = work.units[j]

@@ -149,7 +149,10 @@ def gather(i, trees, cubes, most, bends, leaves, work):  # type: ignore[no-untyp
     x, r, movable = cubes.start[i], cubes.goal[cubes.goal_of[i]], cubes.movable[i]
     if movable.shape[0] > w.MOST_BITS:
         return collect(trees, x, r, movable, most, bends, leaves, work)
-    n_leaves, cut = collect_bits(trees, x, r, movable, most, bends, leaves, work)
+    if trees.plain:
+        n_leaves, cut = collect_bits(trees, x, r, movable, most, bends, leaves, work, None)
+    else:
+        n_leaves, cut = collect_bits(trees, x, r, movable, most, bends, leaves, work, trees.left_levels)
     if n_leaves >= 0:
         sum_pairs(n_leaves, movable.shape[0], cubes.sign, leaves, work)
     return n_leaves, cut
@@ -214,19 +217,22 @@ def cheap_degree(i, cubes, top):  # type: ignore[no-untyped-def]
 @inner()
 def search_sizes(i, first, m, k, last, complete, cubes, work, out, floor):  # type: ignore[no-untyped-def]
     """Search sizes k..last of the loaded root. Returns (answered, next size)."""
-    if complete:
-        n = work.at[w.N_FREE, 0]
-        none = floor_of(work, n) >= cubes.tolerance
-        if floor is not None:
-            none = none or n == 0 or hopeless(work, np.int64(0), n, False, floor.body, floor.room)
-        if none:
-            if k <= 3:  # the bound alone has settled it
-                work.tally[w.NODES] = 0
-            nothing(i, np.inf, out)
-            return True, k
-        last = min(last, work.at[w.N_FREE, 0])
-    state = DONE
-    while k <= last:
+    n = work.at[w.N_FREE, 0]
+    last = min(last, n) if complete else last
+    state, begun = DONE, k
+    while True:
+        # That no set will do is asked first, but triples, after pairs, take no longer than the answer.
+        if complete and k == (4 if begun == 3 else begun):
+            none = floor_of(work, n) >= cubes.tolerance
+            if floor is not None:
+                none = none or n == 0 or hopeless(work, np.int64(0), n, False, floor.body, floor.room)
+            if none:
+                if begun <= 3:  # the bound alone would have settled it
+                    work.tally[w.NODES] = 0
+                nothing(i, np.inf, out)
+                return True, k
+        if k > last:
+            break
         state = CAPPED
         if k + 2 <= work.lin.shape[0]:
             state = by_size(work, m, k, cubes.tolerance, floor)

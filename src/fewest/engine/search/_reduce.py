@@ -14,52 +14,51 @@ from fewest.engine.search import _work as w
 from fewest.engine.structure.walk import goes_left
 
 _KEPT, _FLIPPED, _FREE = 0, 1, 2
-COLUMN, TESTS, LEFT, RIGHT = range(4)  # fields of Trees.link
+COLUMN, TESTS, LEFT, RIGHT = range(4)  # fields of Trees.link; left is one before right
 NUMBER = 2  # field of Trees.number
 _SPREAD = -7046029254386353131
 
 
 @inner()
-def left_of(trees, node, z):  # type: ignore[no-untyped-def]
-    """Whether the value z goes left at a node."""
-    if trees.plain:
-        return z <= trees.number[node, NUMBER]
-    return goes_left(z, trees.number[node, NUMBER], trees.missing_left[node], trees.category[node], trees.left_levels)
+def left_of(trees, node, z, levels):  # type: ignore[no-untyped-def]
+    """1 where the value z goes left at a node, else 0; ``levels`` are None where trees are plain: compiled without."""
+    if levels is None:
+        return np.int64(z <= trees.number[node, NUMBER])
+    return np.int64(goes_left(z, trees.number[node, NUMBER], trees.missing_left[node], trees.category[node], levels))
 
 
 @inner()
-def singles(trees, x, r, movable, sign, work, change, bends):  # type: ignore[no-untyped-def]
+def singles(trees, x, r, movable, sign, work, change, bends, levels):  # type: ignore[no-untyped-def]
     """Score of the start; ``change`` gets what each flip alone adds. One walk, plus one per bit met on the way.
 
     ``bends`` gets the trees whose path meets a bit at all: the others are the same on the whole cube.
     """
     total = trees.base
-    state, path, other = work.ids[w.STATE], work.ids[w.KEPT_PATH], work.ids[w.TRAIL]
+    state, path, other, link = work.ids[w.STATE], work.ids[w.KEPT_PATH], work.ids[w.TRAIL], trees.link
     for t in range(trees.root.shape[0]):
-        node = np.int64(trees.root[t])
-        n = 0
-        link = trees.link[node]
-        while link[COLUMN] >= 0:
-            c, u = link[COLUMN], link[TESTS]
-            is_left = left_of(trees, node, x[c])
-            if left_of(trees, node, r[c]) != is_left and u >= 0 and movable[u] and state[u] != _KEPT:
+        node = np.uint64(trees.root[t])
+        n, c = 0, link[node, COLUMN]
+        while c >= 0:
+            u = link[node, TESTS]
+            is_left, goal_left = left_of(trees, node, x[c], levels), left_of(trees, node, r[c], levels)
+            if goal_left != is_left and u >= 0 and movable[u] and state[u] != _KEPT:
                 state[u] = _KEPT
                 path[n] = u
-                other[n] = link[RIGHT] if is_left else link[LEFT]
+                other[n] = link[node, RIGHT - goal_left]
                 n += 1
-            node = np.int64(link[LEFT] if is_left else link[RIGHT])
-            link = trees.link[node]
+            node = np.uint64(link[node, RIGHT - is_left])  # no branch: which way cannot be foreseen
+            c = link[node, COLUMN]
         bends[t] = n > 0
         value = trees.number[node, NUMBER]
         total += value
         for j in range(n):
-            u, node = path[j], other[j]
+            u, node = path[j], np.uint64(other[j])
             state[u] = _FREE
-            link = trees.link[node]
-            while link[COLUMN] >= 0:
-                z = r[link[COLUMN]] if link[TESTS] == u else x[link[COLUMN]]
-                node = np.int64(link[LEFT] if left_of(trees, node, z) else link[RIGHT])
-                link = trees.link[node]
+            c = link[node, COLUMN]
+            while c >= 0:
+                z = r[c] if link[node, TESTS] == u else x[c]
+                node = np.uint64(link[node, RIGHT - left_of(trees, node, z, levels)])
+                c = link[node, COLUMN]
             change[u] += sign * (trees.number[node, NUMBER] - value)
     return total
 
@@ -83,8 +82,8 @@ def collect(trees, x, r, movable, most, bends, leaves, work):  # type: ignore[no
             link = trees.link[node]
             while link[COLUMN] >= 0:
                 c, u = link[COLUMN], link[TESTS]
-                is_left = left_of(trees, node, x[c])
-                goal_left = left_of(trees, node, r[c])
+                is_left = left_of(trees, node, x[c], trees.left_levels)
+                goal_left = left_of(trees, node, r[c], trees.left_levels)
                 if goal_left != is_left and u >= 0 and movable[u] and state[u] != _KEPT:
                     if state[u] == _FLIPPED:
                         is_left = goal_left
@@ -256,11 +255,9 @@ def score_of(trees, x, r, flipped):  # type: ignore[no-untyped-def]
     total = trees.base
     for t in range(trees.root.shape[0]):
         node = np.int64(trees.root[t])
-        link = trees.link[node]
-        while link[COLUMN] >= 0:
-            c, u = link[COLUMN], link[TESTS]
+        while trees.link[node, COLUMN] >= 0:
+            c, u = trees.link[node, COLUMN], trees.link[node, TESTS]
             z = r[c] if u >= 0 and flipped[u] != 0 else x[c]
-            node = np.int64(link[LEFT] if left_of(trees, node, z) else link[RIGHT])
-            link = trees.link[node]
+            node = np.int64(trees.link[node, RIGHT - left_of(trees, node, z, trees.left_levels)])
         total += trees.number[node, NUMBER]
     return total

@@ -12,14 +12,14 @@ from fewest.engine.numba_cache import inner
 from fewest.engine.search import _work as w
 from fewest.engine.search._bits import place_of, size_of
 from fewest.engine.search._ranks import offer, too_far
-from fewest.engine.search._reduce import COLUMN, LEFT, NUMBER, RIGHT, TESTS, left_of, regrow, slot_of
+from fewest.engine.search._reduce import COLUMN, NUMBER, RIGHT, TESTS, left_of, regrow, slot_of
 
 
 @inner()
-def collect_bits(trees, x, r, movable, most, bends, leaves, work):  # type: ignore[no-untyped-def]
+def collect_bits(trees, x, r, movable, most, bends, leaves, work, levels):  # type: ignore[no-untyped-def]
     """List the leaves that at most ``most`` flips reach, of the trees that bend; as `collect` does."""
     n, cut, seen, may = np.int64(0), False, np.int64(0), np.int64(0)
-    waiting, bits = leaves.waiting, leaves.bits
+    waiting, bits, link = leaves.waiting, leaves.bits, trees.link
     for u in range(movable.shape[0]):
         if movable[u]:
             may |= np.int64(1) << u
@@ -28,27 +28,26 @@ def collect_bits(trees, x, r, movable, most, bends, leaves, work):  # type: igno
             continue
         if work.tally[w.NODE_CAP] == 0:
             return np.int64(-1), True
-        node, flipped, kept, left, n_waiting = np.int64(trees.root[t]), np.int64(0), np.int64(0), most, 0
+        node, flipped, kept, left, n_waiting = np.uint64(trees.root[t]), np.int64(0), np.int64(0), most, 0
         while True:
-            link = trees.link[node]
-            while link[COLUMN] >= 0:
-                c, u = link[COLUMN], link[TESTS]
-                is_left = left_of(trees, node, x[c])
-                goal_left = left_of(trees, node, r[c])
+            c = link[node, COLUMN]
+            while c >= 0:
+                u = link[node, TESTS]
+                is_left, goal_left = left_of(trees, node, x[c], levels), left_of(trees, node, r[c], levels)
                 if goal_left != is_left and u >= 0:
                     bit = (np.int64(1) << u) & may & ~kept
                     if bit & flipped:
                         is_left = goal_left
                     elif bit:
                         if left > 0:
-                            waiting[n_waiting, 0] = link[LEFT] if goal_left else link[RIGHT]
+                            waiting[n_waiting, 0] = link[node, RIGHT - goal_left]
                             waiting[n_waiting, 1], waiting[n_waiting, 2] = flipped | bit, kept
                             n_waiting += 1
                         else:
                             cut = True
                         kept |= bit
-                node = np.int64(link[LEFT] if is_left else link[RIGHT])
-                link = trees.link[node]
+                node = np.uint64(link[node, RIGHT - is_left])
+                c = link[node, COLUMN]
             if n >= w.MAX_LEAVES:
                 return np.int64(-1), cut
             leaves.value[n], bits[0, n], bits[1, n] = trees.number[node, NUMBER], flipped, kept
@@ -57,7 +56,7 @@ def collect_bits(trees, x, r, movable, most, bends, leaves, work):  # type: igno
             if n_waiting == 0:
                 break
             n_waiting -= 1
-            node, flipped, kept = waiting[n_waiting, 0], waiting[n_waiting, 1], waiting[n_waiting, 2]
+            node, flipped, kept = np.uint64(waiting[n_waiting, 0]), waiting[n_waiting, 1], waiting[n_waiting, 2]
             left = most - size_of(flipped)
     while seen:
         work.ids[w.SEEN, place_of(seen)] = 1

@@ -26,6 +26,7 @@ from fewest.experiments.benchmarking.large_tables import files_boosted, files_li
 from fewest.experiments.benchmarking.measure import Row, at_least, at_most, cpu, fresh, skipped, timed
 from fewest.experiments.benchmarking.other_tools import other_tools
 from fewest.experiments.benchmarking.service import under_load
+from fewest.experiments.benchmarking.several_references import sparsest
 from fewest.experiments.benchmarking.trees import growth, tree_million
 from fewest.experiments.benchmarking.whole_domains import accepted_cases, any_value
 from fewest.experiments.paper.data import data_folder
@@ -91,7 +92,7 @@ def linear_search() -> Iterator[Row]:
 def boosted_search() -> Iterator[Row]:
     """Gradient boosting 200 x 3: search and end to end."""
     for name in ("compas", "adult", "headline", "fico"):
-        yield _against_predict(f"GBDT 200x3 search, {name}", name, "gbdt", 8)
+        yield _against_predict(f"GBDT 200x3 search, {name}", name, "gbdt", 4)
         if not _here(name):
             continue
         subject = subjects.subject(name, "gbdt")
@@ -106,7 +107,7 @@ def boosted_search() -> Iterator[Row]:
 def other_boosters() -> Iterator[Row]:
     """HistGradientBoosting, XGBoost, LightGBM on FICO."""
     for kind in ("histgb", "xgboost", "lightgbm"):
-        yield _against_predict(f"{kind} 200 trees search, fico", "fico", kind, 30)
+        yield _against_predict(f"{kind} 200 trees search, fico", "fico", kind, 8)
 
 
 def _throughput(title: str, name: str, kind: str, target: float, all_proved: bool = False) -> Iterator[Row]:
@@ -125,7 +126,7 @@ def _throughput(title: str, name: str, kind: str, target: float, all_proved: boo
 
 def forests() -> Iterator[Row]:
     """Random forests on FICO."""
-    for kind, title, target in (("forest8", "depth 8", 800), ("forest", "full depth", 500)):
+    for kind, title, target in (("forest8", "depth 8", 5000), ("forest", "full depth", 3000)):
         yield from _throughput(f"random forest 100 x {title}, fico", "fico", kind, target)
 
 
@@ -376,6 +377,7 @@ WORKLOADS: dict[str, Callable[[], Iterator[Row]]] = {
     "bfs": against_plain_bfs,
     "opaque": opaque_models,
     "variants": variants,
+    "sparsest": sparsest,
     "first": first_call,
     "one-case": one_case,
     "comparison": comparison,
