@@ -290,8 +290,14 @@ def test_a_transformer_that_fails_on_single_rows_is_an_error(step: type) -> None
         fw.references.single(decision, X, y)
 
 
-def test_all_values_are_not_searched_where_columns_depend_on_several_features() -> None:
+def test_all_values_are_asked_of_the_model_where_columns_depend_on_several_features() -> None:
     X, y = table()
     decision = explainer_of(PolynomialFeatures(2), MODELS["ensemble"](), X, y).decision
-    with pytest.raises(FewestError, match="depends on several features"):
-        fw.Explainer(decision, fw.references.anyone(decision, X, y)).explain(X)
+    refused = X[decision.verdicts(X).positive].iloc[:4]
+    out = fw.Explainer(decision, fw.references.anyone(decision, X, y)).explain(refused)
+    assert any("depends on several features" in note for note in out.notes)
+    found = out.explained
+    assert len(found)
+    assert not decision.verdicts(found.turned()).positive.any()
+    fewest = fw.Explainer(decision, fw.references.single(decision, X, y)).explain(refused)
+    assert all(own.sev <= one.sev for own, one in zip(out, fewest, strict=True) if own.sev and one.sev)
