@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import platform
+import re
 import sys
 from datetime import date
 from importlib.metadata import version
@@ -33,14 +34,15 @@ BILLION = 10**9
 Lines = list[dict[str, Any]]
 
 
-def table(rows: Lines) -> list[str]:
-    """The measured targets."""
-    lines = ["| workload | measured | target | met | figures |", "|---|---|---|---|---|"]
+def table(rows: Lines, before: dict[str, str]) -> list[str]:
+    """The measured targets, with what the page said of the same rows before."""
+    lines = ["| workload | measured | before | target | met | figures |", "|---|---|---|---|---|---|"]
     for row in rows:
         value = "-" if row["value"] is None else f"{row['value']:g} {row['unit']}"
         mark = {True: "yes", False: "**no**", None: "not run"}[row["met"]]
         detail = row["detail"].replace("|", "/")
-        lines.append(f"| {row['name']} | {value} | {row['target']} | {mark} | {detail} |")
+        cells = (row["name"], value, before.get(row["name"], "-"), row["target"], mark, detail)
+        lines.append(f"| {' | '.join(cells)} |")
     return lines
 
 
@@ -71,9 +73,15 @@ def draw(ladders: Lines, place: Path) -> None:
     figure.savefig(place, metadata={"Date": None})
 
 
-def growth(ladders: Lines) -> list[str]:
+def growth(ladders: Lines, before: dict[str, str]) -> list[str]:
     """The passage on growth; the exponents with what was measured."""
-    return ["", *GROWTH, *table(ladders)]
+    return ["", *GROWTH, *table(ladders, before)]
+
+
+def earlier(page: str) -> dict[str, str]:
+    """Workload -> what a page says was measured."""
+    cells = [line.split(" | ") for line in page.splitlines() if line.startswith("| ") and line.count(" | ") > 3]
+    return {row[0].removeprefix("| "): row[1] for row in cells if row[1] != "measured"}
 
 
 def billion(sizing: Lines) -> list[str]:
@@ -99,7 +107,8 @@ def read(path: str) -> Lines:
 
 
 def main(path: str, sizing: str = "") -> None:
-    rows = read(path)
+    rows, old = read(path), PAGE.read_text(encoding="utf-8") if PAGE.exists() else ""
+    before, day = earlier(old), re.search(r"on (\d{4}-\d\d-\d\d)", old)
     ladders = [row for row in rows if row.get("points")]
     versions = ", ".join(f"{name} {version(name)}" for name in LIBRARIES)
     met = sum(row["met"] is True for row in rows)
@@ -111,12 +120,13 @@ def main(path: str, sizing: str = "") -> None:
         "seconds on one thread inside one run; *x predict_proba* compares with the final model on rows that are",
         "encoded already, *end to end* with the whole pipeline on raw rows. Plain BFS asks the model about one raw",
         "row at a time, stops at 20,000 vertices per query, and is charged the vertices it would still have to ask.",
+        f"*Before* is what this page said on {day.group(1) if day else 'no day before'}.",
         "",
-        *table([row for row in rows if not row.get("points")]),
+        *table([row for row in rows if not row.get("points")], before),
     ]
     PAGE.parent.mkdir(parents=True, exist_ok=True)
     if ladders:
-        lines += growth(ladders)
+        lines += growth(ladders, before)
         draw(ladders, PAGE.with_name("growth.svg"))
     if sizing:
         lines += billion(read(sizing))

@@ -51,8 +51,11 @@ def test_the_page_has_exponents_a_picture_and_the_cost_of_a_billion(
     monkeypatch.setattr(sys, "path", [str(BENCHMARKS), *sys.path])
     script = runpy.run_path(str(BENCHMARKS / "speed_page.py"))
     script["main"].__globals__["PAGE"] = tmp_path / "speed.md"
+    was = "on 2026-11-15\n| growth with trees, GBDT | 1.1 exponent | <= 1.2 | yes | - |\n"
+    (tmp_path / "speed.md").write_text(was, "utf-8")
     script["main"](str(tmp_path / "speed.jsonl"), str(tmp_path / "sizing.jsonl"))
     page = (tmp_path / "speed.md").read_text("utf-8")
-    assert "| growth with trees, GBDT | 1 exponent | <= 1.2 | yes |" in page
+    assert "| growth with trees, GBDT | 1 exponent | 1.1 exponent | <= 1.2 | yes |" in page
+    assert "*Before* is what this page said on 2026-11-15." in page
     assert "| LR | 36,000 | 7.72 | 4.63 min | 27.8 s |" in page
     assert (tmp_path / "growth.svg").read_text("utf-8").startswith("<?xml")
