@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from slow_cases import mostly_slow
 
-from fewest.engine.search import _bounds, _vertices, levelwise, network
+from fewest.engine.search import _bounds, _kernels, _vertices, levelwise, network
 from fewest.engine.search._subsets import as_rows, combinations
 from fewest.engine.search.problem import Budget, Found, Outcome, Problem, Rules
 from fewest.engine.structure.base import Network, Reading
@@ -20,7 +20,7 @@ ACTIVATIONS = ("relu", "tanh", "logistic", "identity")
 
 
 def random_case(
-    seed: int, units: int | None = None, hidden: int | None = None, **changes: object
+    seed: int, units: int | None = None, hidden: int | None = None, kernel: str = "", **changes: object
 ) -> tuple[Network, Problem]:
     """A random net, and cubes from positive rows towards a row it scores below the cut."""
     random = np.random.default_rng(seed)
@@ -31,8 +31,13 @@ def random_case(
     biases = tuple(random.normal(size=size) * 0.3 for size in sizes[1:])
     reading = Reading(0.0, 1e-9, np.asarray, np.arange(len(unit_of), dtype=np.int32))
     structure = Network(reading, weights, biases, ACTIVATIONS[seed % 4])
+    if kernel:
+        structure = kernel_sum(random, kernel, reading)
     sign = -1 if seed % 3 == 0 else 1
     rows = random.normal(size=(200, len(unit_of)))
+    if kernel == "gauss":  # the second half of the columns holds squares
+        unit_of = np.concatenate((unit_of, unit_of))
+        rows = np.hstack((rows, rows**2))
     rows = rows[np.argsort(sign * structure.raw(rows))]
     goal, start = rows[:2], rows[-12:]
     low, high = (sign * structure.raw(part) for part in (goal, start))
@@ -50,6 +55,17 @@ def random_case(
         all_sets=int(random.choice([0, 2, 1000])),
     )
     return structure, replace(problem, **changes)  # type: ignore[arg-type]
+
+
+def kernel_sum(random: np.random.Generator, name: str, reading: Reading) -> Network:
+    """Kernels around 40 random points, of which half speak against a row."""
+    width = len(reading.source)
+    points, coef = random.normal(size=(40, width)), random.normal(size=(40, 1))
+    first, bias, gamma = points.T / width**0.5, np.full(40, 0.3), random.choice([0.02, 0.1, 0.5])
+    if name == "gauss":
+        first, bias = np.vstack((2 * gamma * points.T, np.full((width, 40), -gamma))), -gamma * (points**2).sum(axis=1)
+        reading = replace(reading, source=np.tile(reading.source, 2))
+    return Network(reading, (first, coef), (bias, np.zeros(1)), name)
 
 
 def by_vertices(structure: Network, problem: Problem) -> Found:
@@ -85,6 +101,23 @@ def trees_from_the_start(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize("seed", range(60))
 def test_equals_the_levelwise_search(seed: int) -> None:
     assert agree(*random_case(seed))
+
+
+KERNELS = ("gauss", "square", "cube")
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
+@pytest.mark.parametrize("seed", mostly_slow(range(24), range(8)))
+def test_sums_of_kernels_equal_the_levelwise_search(seed: int, kernel: str) -> None:
+    assert agree(*random_case(seed, kernel=kernel))
+
+
+@pytest.mark.usefixtures("trees_from_the_start")
+@pytest.mark.parametrize("kernel", KERNELS)
+@pytest.mark.parametrize("seed", mostly_slow(range(24), range(8)))
+def test_bounded_sums_of_kernels_equal_the_levelwise_search(seed: int, kernel: str) -> None:
+    assert agree(*random_case(seed, kernel=kernel))
+    assert agree(*random_case(seed, units=11, kernel=kernel))
 
 
 @pytest.mark.usefixtures("trees_from_the_start")
@@ -149,9 +182,11 @@ def test_a_passed_deadline_leaves_cubes_stopped() -> None:
     assert (network.solve(structure, problem).outcome == Outcome.STOPPED).all()
 
 
-@pytest.mark.parametrize("seed", range(24))
-def test_no_vertex_of_a_sub_cube_scores_below_its_bounds(seed: int) -> None:
-    structure, problem = random_case(seed, units=8)
+@pytest.mark.parametrize(
+    ("seed", "kernel"), [*((seed, "") for seed in range(24)), *((seed, name) for seed in range(6) for name in KERNELS)]
+)
+def test_no_vertex_of_a_sub_cube_scores_below_its_bounds(seed: int, kernel: str) -> None:
+    structure, problem = random_case(seed, units=8, kernel=kernel)
     view = _vertices.VertexCubes(_vertices.Net(structure, problem.sign), problem)
     for moved, most in ((0, 1), (0, 3), (2, 2), (1, 7)):
         nodes = _bounds.BoundNodes(
@@ -178,9 +213,10 @@ def test_no_vertex_of_a_sub_cube_scores_below_its_bounds(seed: int) -> None:
                     assert (linear <= tighter + room).all()
 
 
+@pytest.mark.parametrize("kernel", ["", *KERNELS])
 @pytest.mark.parametrize("seed", range(8))
-def test_float32_scores_lie_within_the_stated_band(seed: int) -> None:
-    structure, problem = random_case(seed, units=8)
+def test_float32_scores_lie_within_the_stated_band(seed: int, kernel: str) -> None:
+    structure, problem = random_case(seed, units=8, kernel=kernel)
     view = _vertices.VertexCubes(_vertices.Net(structure, problem.sign), problem)
     table = combinations(8, 4)
     for cube in range(12):
@@ -189,8 +225,8 @@ def test_float32_scores_lie_within_the_stated_band(seed: int) -> None:
         assert (gap[problem.movable[cube][table].all(axis=1)] <= view.band[cube]).all()
 
 
-def disagreements() -> int:
-    return sum(not agree(*random_case(seed)) for seed in range(24))
+def disagreements(kernel: str = "") -> int:
+    return sum(not agree(*random_case(seed, kernel=kernel)) for seed in range(24))
 
 
 @pytest.mark.usefixtures("trees_from_the_start")
@@ -198,6 +234,18 @@ def test_control_a_bound_that_is_too_high_is_caught(monkeypatch: pytest.MonkeyPa
     assert disagreements() == 0
     monkeypatch.setattr(network, "margin", lambda view: -0.5 + 0.0 * view.band)
     assert disagreements() > 0
+
+
+@pytest.mark.usefixtures("trees_from_the_start")
+def test_control_lines_that_cut_through_a_kernel_are_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert disagreements("gauss") == 0
+    way_back = _kernels.way_back
+
+    def wrong(weight: np.ndarray, bias: np.ndarray, store: np.ndarray, *rest: object) -> None:
+        way_back(-weight, bias, -store, *rest)  # the line above where the one below is due
+
+    monkeypatch.setattr(_kernels, "way_back", wrong)
+    assert disagreements("gauss") > 0
 
 
 def test_control_a_search_that_skips_a_size_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -61,7 +61,7 @@ def bound(view: VertexCubes, nodes: BoundNodes, most: int) -> Bounds:
 
 def margin(view: VertexCubes) -> Floats:
     """What rounding can add to a float32 bound: its sums run over the same terms as a vertex's, four times at most."""
-    return np.asarray(4.0 * view.band)
+    return np.asarray(4.0 * view.slack)
 
 
 def _bound_some(view: VertexCubes, nodes: BoundNodes, part: slice, most: int, found: Bounds) -> None:

@@ -11,8 +11,11 @@ import math
 import numpy as np
 from numba import njit
 
-RELU, TANH, LOGISTIC, IDENTITY = range(4)
-CODES = {"relu": RELU, "tanh": TANH, "logistic": LOGISTIC, "identity": IDENTITY}
+RELU, TANH, LOGISTIC, IDENTITY, GAUSS, SQUARE, CUBE = range(7)
+CODES = {
+    "relu": RELU, "tanh": TANH, "logistic": LOGISTIC, "identity": IDENTITY, "gauss": GAUSS, "square": SQUARE,
+    "cube": CUBE,
+}  # fmt: skip
 
 
 @njit(cache=True, nogil=True, inline="always")
@@ -24,6 +27,12 @@ def activated(z, code):  # type: ignore[no-untyped-def]
         return math.tanh(z)
     if code == LOGISTIC:
         return 1 / (1 + math.exp(-z))
+    if code == GAUSS:
+        return math.exp(min(z, z * 0))
+    if code == SQUARE:
+        return z * z
+    if code == CUBE:
+        return z * z * z
     return z
 
 
@@ -110,10 +119,20 @@ def exact_scores(base, steps, cubes, rows, flat, biases, widths, code):  # type:
 
 
 @njit(cache=True, nogil=True)
+def highest(base, steps, movable, cube, i):  # type: ignore[no-untyped-def]
+    """Highest pre-activation of first-layer neuron i on a cube."""
+    total = base[cube, i]
+    for u in range(movable.shape[1]):
+        if movable[cube, u] and steps[cube, u, i] > 0:
+            total += steps[cube, u, i]
+    return total
+
+
+@njit(cache=True, nogil=True)
 def worst_rounding(base, steps, movable, flat, biases, widths, code):  # type: ignore[no-untyped-def]
     """How far a float32 score can be from the exact one, per cube: (terms) * 2^-24 * (sum of sizes), layer by layer.
 
-    Sizes and errors go through a layer as |values| @ |weights|; no activation here has a slope above one.
+    Sizes and errors go through a layer as |values| @ |weights|. Activations have slopes up to one, but for powers.
     """
     unit = 2.0**-24
     out = np.empty(base.shape[0])
@@ -136,6 +155,13 @@ def worst_rounding(base, steps, movable, flat, biases, widths, code):  # type: i
                 if code in (TANH, LOGISTIC):
                     size[i] = min(size[i], 1.0) if code == TANH else 1.0
                     error[i] += 8 * unit * size[i]
+                elif code == GAUSS:  # only first layers have it
+                    size[i] = math.exp(min(highest(base, steps, movable, cube, i), 0.0))
+                    error[i] = size[i] * (math.expm1(error[i]) + 8 * unit)
+                elif code in (SQUARE, CUBE):
+                    power = 2 if code == SQUARE else 3
+                    error[i] = power * (size[i] + error[i]) ** (power - 1) * error[i] + 8 * unit * size[i] ** power
+                    size[i] = size[i] ** power
                 value, wrong = size[i], error[i]
                 for j in range(width):
                     sizes[j] += abs(weights[i, j]) * value
@@ -199,7 +225,10 @@ def relaxed(low, high, code, slope, under, over):  # type: ignore[no-untyped-def
         over[:] = 0
     else:
         for j in range(low.shape[0]):
-            slope[j], under[j], over[j] = bent(low[j], high[j], code)
+            if code in (TANH, LOGISTIC):
+                slope[j], under[j], over[j] = bent(low[j], high[j], code)
+            else:
+                slope[j], under[j], over[j] = arched(low[j], high[j], code)
 
 
 @njit(cache=True, nogil=True)
@@ -219,6 +248,29 @@ def bent(l, h, code):  # type: ignore[no-untyped-def]  # noqa: E741
                 gap = activated(z, code) - s * z
                 under, over = min(under, gap), max(over, gap)
     return s, under - 1e-6, over + 1e-6
+
+
+@njit(cache=True, nogil=True)
+def arched(l, h, code):  # type: ignore[no-untyped-def]  # noqa: E741
+    """`relaxed` for one neuron whose activation is an exponential function of what is at most zero, or a power."""
+    if code == GAUSS:  # beyond zero there is rounding alone
+        l, h = min(l, np.float32(0)), min(h, np.float32(0))  # noqa: E741
+    at_low, at_high = activated(l, code), activated(h, code)
+    s = (at_high - at_low) / (h - l) if h - l > 1e-6 * (abs(l) + abs(h)) else np.float32(0)
+    under, over = min(at_low - s * l, at_high - s * h), max(at_low - s * l, at_high - s * h)
+    # Inside, the difference is extreme where the derivative equals s.
+    if code == GAUSS:
+        point = math.log(s) if s > 0 else l
+    elif code == SQUARE:
+        point = s / 2
+    else:
+        point = math.sqrt(max(s, np.float32(0)) / 3)
+    for z in (-point, point) if code == CUBE else (point, point):
+        if l < z < h:
+            gap = activated(z, code) - s * z
+            under, over = min(under, gap), max(over, gap)
+    room = 1e-6 * (max(abs(at_low), abs(at_high)) + abs(s) * max(abs(l), abs(h)))
+    return s, under - room, over + room
 
 
 @njit(cache=True, nogil=True)

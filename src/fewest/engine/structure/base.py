@@ -113,7 +113,8 @@ class Ensemble:
 class Network:
     """A feed-forward net with one raw output: h = act(h @ W + b) for each hidden layer, then h @ w + b.
 
-    ``activation`` is one of relu, tanh, logistic, identity: all non-decreasing, so interval bounds hold.
+    ``activation`` is one of relu, tanh, logistic, identity, and of nets with one hidden layer, which sums of kernels
+    are, gauss (exp of what is at most zero), square and cube: on an interval, each lies between two parallel lines.
     """
 
     reading: Reading
@@ -139,6 +140,10 @@ def activate(values: Floats, name: str) -> Floats:
         from scipy.special import expit
 
         return np.asarray(expit(values))
+    if name == "gauss":
+        return np.asarray(np.exp(np.minimum(values, 0.0)))
+    if name in ("square", "cube"):
+        return np.asarray(values ** (2 if name == "square" else 3))
     return values
 
 

@@ -164,6 +164,8 @@ def _opaque_member(found: list[FoundQuestion | Opaque]) -> Opaque | None:
             return Opaque(f"a member is not read: {member.reason}")
         if member.structure.reading.several:
             return Opaque("a member has terms of several columns")
+        if member.link.one_cut:
+            return Opaque("a member's score does not follow from one raw number")
     return None
 
 

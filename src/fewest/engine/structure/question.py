@@ -62,6 +62,7 @@ class Link:
     highest: float = np.inf
     # Largest change of the score for a given change of the raw value, where that is less than slope times it
     moves: Callable[[float], float] | None = None
+    one_cut: bool = False  # Whether only the cut of the raw score is known, and no score that goes with it
 
     def cut(self, question: Question) -> tuple[float, float]:
         """Raw value at the threshold, and how far rounding of the scores may move it."""
@@ -104,9 +105,9 @@ class FoundQuestion:
     link: Link
 
 
-def plain(label_at: float = 0.5, eps: float = EPS64) -> Link:
+def plain(label_at: float = 0.5, eps: float = EPS64, one_cut: bool = False) -> Link:
     """The raw score is the score: decision functions (label at 0) and mean probabilities (label at 0.5)."""
-    return Link(lambda raw: raw, lambda threshold: threshold, 1.0, label_at, eps, plain=True)
+    return Link(lambda raw: raw, lambda threshold: threshold, 1.0, label_at, eps, plain=True, one_cut=one_cut)
 
 
 def logistic(scale: float = 1.0, eps: float = EPS64) -> Link:

@@ -15,6 +15,13 @@ from fewest.engine.structure.boosted_lightgbm import read_lightgbm
 from fewest.engine.structure.boosted_xgboost import read_xgboost
 from fewest.engine.structure.combinations import read_calibrated, read_pipeline, read_stacking, read_voting
 from fewest.engine.structure.hist_gradient import read_hist_gradient
+from fewest.engine.structure.kernel_sums import (
+    SUPPORT_VECTORS,
+    read_kernel_ridge,
+    read_process_classifier,
+    read_process_regressor,
+    read_support_vectors,
+)
 from fewest.engine.structure.networks import read_mlp, read_torch
 from fewest.engine.structure.onnx_graph import read_onnx
 from fewest.engine.structure.own_trees import NEUTRAL, read_leaf_sum, read_neutral
@@ -56,6 +63,10 @@ _READERS: dict[tuple[str, str], Reader] = {
     ("sklearn", "HistGradientBoostingRegressor"): read_hist_gradient,
     ("sklearn", "MLPClassifier"): read_mlp,
     ("sklearn", "MLPRegressor"): read_mlp,
+    **{("sklearn", name): read_support_vectors for name in SUPPORT_VECTORS},
+    ("sklearn", "KernelRidge"): read_kernel_ridge,
+    ("sklearn", "GaussianProcessClassifier"): read_process_classifier,
+    ("sklearn", "GaussianProcessRegressor"): read_process_regressor,
     ("sklearn", "CalibratedClassifierCV"): lambda model, question: read_calibrated(model, question, find),
     **{("sklearn", f"Voting{kind}"): lambda model, question: read_voting(model, question, find) for kind in KINDS},
     **{("sklearn", f"Stacking{kind}"): lambda model, question: read_stacking(model, question, find) for kind in KINDS},

@@ -41,6 +41,9 @@ DERIVATIVES: dict[str, Callable[[Floats, Floats], Floats]] = {
     "tanh": lambda _, after: 1.0 - after**2,
     "logistic": lambda _, after: after * (1.0 - after),
     "identity": lambda _, after: np.ones_like(after),
+    "gauss": lambda _, after: after,
+    "square": lambda before, _: 2.0 * before,
+    "cube": lambda before, _: 3.0 * before**2,
 }
 
 
