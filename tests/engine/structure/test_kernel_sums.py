@@ -121,7 +121,7 @@ def test_members_of_other_models_are_read_where_their_scores_are_known(tools, sc
 
 def test_what_is_not_read_says_why(scaled, train3):
     X, y, _ = scaled
-    assert "pairs" in read(SVC().fit(*train3), positive=0).reason
+    assert "pairs" in read(SVC().fit(*train3), positive=0, kind="decision").reason
     assert "callable" not in read(SVC(kernel="poly", degree=5).fit(X, y), kind="decision").reason
     assert "degree 5" in read(SVC(kernel="poly", degree=5).fit(X, y), kind="decision").reason
     own = SVC(kernel=lambda a, b: a @ b.T).fit(X, y)

@@ -9,7 +9,17 @@ import numpy as np
 
 from fewest.engine.search._equal_cubes import once
 from fewest.engine.search.problem import Found, Problem, Score
-from fewest.engine.structure.base import Additive, Composite, Ensemble, Module, Network, Opaque, Rivals, Structure
+from fewest.engine.structure.base import (
+    Additive,
+    Composite,
+    Ensemble,
+    Module,
+    Neighbours,
+    Network,
+    Opaque,
+    Rivals,
+    Structure,
+)
 from fewest.tables.arrays import Bools, Floats, Ints
 
 
@@ -28,11 +38,14 @@ def strategy_name(
         if isinstance(structure, Composite) or (floor == "asked" and isinstance(structure, Additive | Ensemble)):
             searched = "levelwise"
         return f"{searched}, above the floor"
-    if joint and isinstance(structure, Network | Composite):
+    if joint and isinstance(structure, Network | Neighbours | Composite):
         return "levelwise"
     if isinstance(structure, Composite) and any(isinstance(part, Network | Composite) for part in structure.members):
         return "levelwise"
-    names = {Additive: "additive", Ensemble: "ensemble", Network: "network", Composite: "composite"}
+    names = {
+        Additive: "additive", Ensemble: "ensemble", Network: "network", Neighbours: "neighbours",
+        Composite: "composite",
+    }  # fmt: skip
     return names.get(type(structure), "levelwise")
 
 
@@ -96,7 +109,12 @@ def _solve_all(
     if isinstance(structure, Additive | Ensemble | Network) and not unbounded:
         compiled = partial(_compiled, structure, n_jobs)
         return first_answers.solve(structure, problem, mixing_scorer(structure, problem), compiled)
-    if isinstance(structure, Composite | Network | Rivals):
+    if isinstance(structure, Neighbours) and not problem.joint:
+        from fewest.engine.search import neighbours
+
+        if np.isfinite(structure.reading.cut):
+            return neighbours.solve(structure, problem, n_jobs)
+    if isinstance(structure, Composite | Network | Neighbours | Rivals):
         from fewest.engine.search import composite
 
         score = mixing_scorer(structure, problem)

@@ -3,7 +3,16 @@
 A *structure* gives a raw score and the cut at which the decision turns; `Opaque` says why a model is not read.
 """
 
-from fewest.engine.structure.base import Additive, Composite, Ensemble, Network, Opaque, as_float32_values, as_floats
+from fewest.engine.structure.base import (
+    Additive,
+    Composite,
+    Ensemble,
+    Neighbours,
+    Network,
+    Opaque,
+    as_float32_values,
+    as_floats,
+)
 from fewest.engine.structure.read import read
 
-__all__ = ["Additive", "Composite", "Ensemble", "Network", "Opaque", "as_float32_values", "as_floats", "read"]
+__all__ = ["Additive", "Composite", "Ensemble", "Neighbours", "Network", "Opaque", "as_float32_values", "as_floats", "read"]

@@ -148,6 +148,50 @@ def activate(values: Floats, name: str) -> Floats:
 
 
 @dataclass(frozen=True)
+class Neighbours:
+    """raw(z) = cut + the mean of value - cut over the training rows nearest to z, all alike or by inverse distance.
+
+    Which of several rows that are equally near count is the library's affair: where that decides, raw is the cut.
+    A weighted mean is one on the scale of the farthest of them: its sign is that of the library's own.
+    """
+
+    reading: Reading
+    rows: Floats  # (n, d)
+    value: Floats  # (n,)
+    count: int  # How many of the nearest rows
+    power: float  # Of the Minkowski distance
+    weighted: bool
+    rounding: float  # Of a distance to the power, in parts of the size of the rows
+
+    def raw(self, Z: Floats) -> Floats:
+        """Raw score of prepared rows Z (n, d) -> (n,)."""
+        from scipy.spatial.distance import cdist
+
+        from fewest.engine.structure.nearest_rows import means
+
+        cut, out = self.reading.cut, np.zeros(len(Z))
+        if not np.isfinite(cut):
+            return out
+        names = {2.0: "sqeuclidean", 1.0: "cityblock"}
+        more = {} if self.power in names else {"p": self.power}
+        step = max(1, 2**20 // len(self.rows))
+        for low in range(0, len(Z), step):
+            some = Z[low : low + step]
+            far = cdist(some, self.rows, names.get(self.power, "minkowski"), **more)
+            if more:
+                far **= self.power
+            slack = self.slack((np.abs(some) ** self.power).sum(axis=1))
+            some_means = means(far, self.value - cut, self.count, self.power, self.weighted, slack)
+            out[low : low + step] = cut + some_means
+        return out
+
+    def slack(self, sizes: Floats) -> Floats:
+        """How far rounding may move a distance to the power, for rows of these sizes (their columns to the power)."""
+        largest = float((np.abs(self.rows) ** self.power).sum(axis=1).max(initial=0.0))
+        return np.asarray(self.rounding * (1e-300 + largest + sizes))
+
+
+@dataclass(frozen=True)
 class Composite:
     """raw(z) = sum of weight_i * link_i(member_i.raw(z_i)): calibrated folds and votes over readable members.
 
@@ -221,4 +265,4 @@ class Module(Opaque):
     cut: float  # Chance from which a row is positive
 
 
-Structure = Additive | Ensemble | Network | Composite | Rivals
+Structure = Additive | Ensemble | Network | Neighbours | Composite | Rivals

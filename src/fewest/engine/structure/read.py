@@ -22,6 +22,7 @@ from fewest.engine.structure.kernel_sums import (
     read_process_regressor,
     read_support_vectors,
 )
+from fewest.engine.structure.neighbours import NEIGHBOURS, read_neighbours
 from fewest.engine.structure.networks import read_mlp, read_torch
 from fewest.engine.structure.onnx_graph import read_onnx
 from fewest.engine.structure.own_trees import NEUTRAL, read_leaf_sum, read_neutral
@@ -64,6 +65,7 @@ _READERS: dict[tuple[str, str], Reader] = {
     ("sklearn", "MLPClassifier"): read_mlp,
     ("sklearn", "MLPRegressor"): read_mlp,
     **{("sklearn", name): read_support_vectors for name in SUPPORT_VECTORS},
+    **{("sklearn", name): read_neighbours for name in NEIGHBOURS},
     ("sklearn", "KernelRidge"): read_kernel_ridge,
     ("sklearn", "GaussianProcessClassifier"): read_process_classifier,
     ("sklearn", "GaussianProcessRegressor"): read_process_regressor,
