@@ -90,7 +90,7 @@ def place_cube(x, goal, unit_of, movable, rows, base, steps):  # type: ignore[no
             size += part(there, rows.power)
             for i in range(n):
                 step[i] += part(there - values[i], rows.power) - part(here - values[i], rows.power)
-    return rows.rounding * (1e-300 + rows.size + size)
+    return rows.rounding * (1e-100 + rows.size + size)
 
 
 @entry
@@ -153,7 +153,7 @@ def least_score(t, below, above, slack, rows, room):  # type: ignore[no-untyped-
         low[i] = far[i] + below[kept[i]]
         high[i] = far[i] + above[kept[i]]
     score, reach = least(
-        low, high, False, n, rows.v, kept, rows.sign, rows.k, rows.power, rows.weighted, slack, room.heap
+        low, high, False, n, rows.v, kept, rows.sign, rows.k, rows.power, rows.weighted, slack, slack, room.heap
     )  # fmt: skip
     count = 0
     for i in range(n):
@@ -224,7 +224,7 @@ def sets_of_size(size, units, near, one, slack, spent, tally, cap_at, rows, room
                 t += 1
             continue
         score, _ = least(
-            far, far, True, n, rows.v, kept, rows.sign, rows.k, rows.power, rows.weighted, slack, room.heap
+            far, far, True, n, rows.v, kept, rows.sign, rows.k, rows.power, rows.weighted, slack, slack, room.heap
         )  # fmt: skip
         if score < rows.tolerance:
             if count == out.shape[0]:

@@ -120,7 +120,6 @@ class _CubeSearch:
         most = int(min(m, max(limit, 0.0)))
         for k in range(1, most + 1):
             if k == _HOPELESS and not may_turn(units, slack, self._rows, self._room):
-                limit = max(limit, m)
                 break
             found.lower[cube] = k
             if k > self._sizes:

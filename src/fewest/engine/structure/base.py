@@ -188,7 +188,7 @@ class Neighbours:
     def slack(self, sizes: Floats) -> Floats:
         """How far rounding may move a distance to the power, for rows of these sizes (their columns to the power)."""
         largest = float((np.abs(self.rows) ** self.power).sum(axis=1).max(initial=0.0))
-        return np.asarray(self.rounding * (1e-300 + largest + sizes))
+        return np.asarray(self.rounding * (1e-100 + largest + sizes))
 
 
 @dataclass(frozen=True)

@@ -64,12 +64,13 @@ def share(v, low, high, power, weighted):  # type: ignore[no-untyped-def]
 
 
 @inner
-def least(low, high, point, n, v, rows, sign, k, power, weighted, slack, heap):  # type: ignore[no-untyped-def]
+def least(low, high, point, n, v, rows, sign, k, power, weighted, slack, blur, heap):  # type: ignore[no-untyped-def]
     """The least mean of sign * v over the k nearest of n rows, given the ends of their distances, and how far they reach.
 
     Rows that are among the nearest whatever the distances are count with their least share, and of those that may be
     the smallest shares. ``rows`` names the rows. The mean is weighted on the scale of the k-th distance; that of a
-    ``point``, where both ends are the same, is exact unless ``slack`` lets rows change places.
+    ``point``, where both ends are the same, is exact unless ``slack`` lets rows change places. ``blur`` is how far off
+    the distances may be where rows are weighed by them.
     """
     beyond, reach, scale = np.inf, np.inf, 1.0
     if n > k:
@@ -80,7 +81,7 @@ def least(low, high, point, n, v, rows, sign, k, power, weighted, slack, heap): 
         smallest(low, n, k, heap)
         reach = heap[0]
     if weighted:
-        scale = root(max(reach, 1e-300), power)
+        scale = root(max(reach, slack), power)
     if n > k:
         if not point:
             smallest(high, n, k, heap)
@@ -91,13 +92,13 @@ def least(low, high, point, n, v, rows, sign, k, power, weighted, slack, heap): 
     total, sure = 0.0, 0
     for i in range(n):
         if high[i] + slack < beyond:
-            total += share(sign * v[rows[i]], low[i] - slack, high[i] + slack, power, weighted)
+            total += share(sign * v[rows[i]], low[i] - blur, high[i] + blur, power, weighted)
             sure += 1
     left, held = k - sure, 0
     if left > 0:
         for i in range(n):
             if high[i] + slack >= beyond and low[i] - slack <= reach:
-                value = share(sign * v[rows[i]], low[i] - slack, high[i] + slack, power, weighted)
+                value = share(sign * v[rows[i]], low[i] - blur, high[i] + blur, power, weighted)
                 if held < left:
                     heap[held] = value
                     held += 1
@@ -115,11 +116,15 @@ def least(low, high, point, n, v, rows, sign, k, power, weighted, slack, heap): 
 @inner
 def signed_mean(distance, n, v, rows, sign, k, power, weighted, slack, heap):  # type: ignore[no-untyped-def]
     """The mean of sign * v over the k nearest rows; zero where its sign depends on which of equally near ones count."""
-    low, _ = least(distance, distance, True, n, v, rows, sign, k, power, weighted, slack, heap)
-    if low >= 0.0:
-        return low
-    other, _ = least(distance, distance, True, n, v, rows, -sign, k, power, weighted, slack, heap)
-    return -other if other > 0.0 else 0.0
+    low, _ = least(distance, distance, True, n, v, rows, sign, k, power, weighted, slack, slack, heap)
+    if low < 0.0:
+        other, _ = least(distance, distance, True, n, v, rows, -sign, k, power, weighted, slack, slack, heap)
+        if other <= 0.0:
+            return 0.0
+        low = -other
+    # Shares a little off what rows count would be seen where means are equal.
+    mean, _ = least(distance, distance, True, n, v, rows, sign, k, power, weighted, slack, 0.0, heap)
+    return mean if abs(mean) < np.inf and (mean < 0.0) == (low < 0.0) else low
 
 
 @entry
