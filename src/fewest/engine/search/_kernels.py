@@ -119,31 +119,25 @@ def exact_scores(base, steps, cubes, rows, flat, biases, widths, code):  # type:
 
 
 @njit(cache=True, nogil=True)
-def highest(base, steps, movable, cube, i):  # type: ignore[no-untyped-def]
-    """Highest pre-activation of first-layer neuron i on a cube."""
-    total = base[cube, i]
-    for u in range(movable.shape[1]):
-        if movable[cube, u] and steps[cube, u, i] > 0:
-            total += steps[cube, u, i]
-    return total
-
-
-@njit(cache=True, nogil=True)
 def worst_rounding(base, steps, movable, flat, biases, widths, code):  # type: ignore[no-untyped-def]
     """How far a float32 score can be from the exact one, per cube: (terms) * 2^-24 * (sum of sizes), layer by layer.
 
-    Sizes and errors go through a layer as |values| @ |weights|. Activations have slopes up to one, but for powers.
+    Sizes and errors go through a layer as |values| @ |weights|. Activations have slopes up to one, but for powers. The
+    second number is for kernels: rounding where lines take their place, as slopes times pre-activations may be large
+    where the sum is not.
     """
     unit = 2.0**-24
-    out = np.empty(base.shape[0])
+    out, lines, top = np.empty(base.shape[0]), np.zeros(base.shape[0]), np.zeros(widths[0])
     size, error = np.empty(widths.max()), np.empty(widths.max())
     sizes, errors = np.empty(widths.max()), np.empty(widths.max())
     for cube in range(base.shape[0]):
         size[: widths[0]] = np.abs(base[cube])
+        top[:] = base[cube]
         for u in range(movable.shape[1]):
             if movable[cube, u]:
                 for j in range(widths[0]):
                     size[j] += abs(steps[cube, u, j])
+                    top[j] += max(steps[cube, u, j], 0.0)
         error[:] = (movable.shape[1] + 2) * unit * size
         weight_at, bias_at = 0, 0
         for layer in range(1, widths.shape[0]):
@@ -155,11 +149,14 @@ def worst_rounding(base, steps, movable, flat, biases, widths, code):  # type: i
                 if code in (TANH, LOGISTIC):
                     size[i] = min(size[i], 1.0) if code == TANH else 1.0
                     error[i] += 8 * unit * size[i]
-                elif code == GAUSS:  # only first layers have it
-                    size[i] = math.exp(min(highest(base, steps, movable, cube, i), 0.0))
-                    error[i] = size[i] * (math.expm1(error[i]) + 8 * unit)
+                elif code == GAUSS:  # only first layers have it, and powers
+                    most = math.exp(min(top[i], 0.0))
+                    lines[cube] += (count + 8) * unit * size[i] * most * abs(weights[i, 0])
+                    error[i] = most * (math.expm1(error[i]) + 8 * unit)
+                    size[i] = most
                 elif code in (SQUARE, CUBE):
                     power = 2 if code == SQUARE else 3
+                    lines[cube] += (count + 8) * unit * power * size[i] ** power * abs(weights[i, 0])
                     error[i] = power * (size[i] + error[i]) ** (power - 1) * error[i] + 8 * unit * size[i] ** power
                     size[i] = size[i] ** power
                 value, wrong = size[i], error[i]
@@ -172,7 +169,7 @@ def worst_rounding(base, steps, movable, flat, biases, widths, code):  # type: i
             weight_at += count * width
             bias_at += width
         out[cube] = error[0]
-    return out
+    return out, lines
 
 
 @njit(cache=True, nogil=True)

@@ -69,27 +69,15 @@ class VertexCubes:
             self.base, self.steps, np.ascontiguousarray(goal),
         )  # fmt: skip
         self.base32, self.steps32 = self.base.astype(np.float32), self.steps.astype(np.float32)
-        self.band = _kernels.worst_rounding(
+        band, lines = _kernels.worst_rounding(
             self.base, self.steps, problem.movable, net.flat, net.flat_biases, net.widths, net.code
-        ) + 2.0**-23 * abs(net.cut)  # fmt: skip
-        self.slack = self.band  # what rounding may add to a vertex's terms where lines take the place of activations
-        if net.code in (_kernels.GAUSS, _kernels.SQUARE, _kernels.CUBE):
-            self.slack = self.band + self._of_lines(problem.movable)
+        )  # fmt: skip
+        self.band = band + 2.0**-23 * abs(net.cut)
+        self.slack = self.band + lines  # what rounding may add where lines take the place of activations
         self.n_units = problem.n_units
         self.exact_first = net.code == _kernels.RELU  # other activations cost too much to look at the first layer
         self._rooms: dict[str, Singles] = {}
         self.strength = np.einsum("cuw,w->cu", np.abs(self.steps32), net.reach)  # the same sums on every processor
-
-    def _of_lines(self, movable: Bools) -> Floats:
-        """Rounding of slope times pre-activation, summed over the neurons: both may be large where the sum is not."""
-        moves = np.where(movable[:, :, None], self.steps, 0.0)
-        size = np.abs(self.base) + np.abs(moves).sum(axis=1)
-        steepest = {
-            _kernels.GAUSS: lambda: np.exp(np.minimum(self.base + np.maximum(moves, 0.0).sum(axis=1), 0.0)),
-            _kernels.SQUARE: lambda: 2 * size,
-            _kernels.CUBE: lambda: 3 * size**2,
-        }[self.net.code]()
-        return np.asarray((size.shape[1] + 8) * 2.0**-24 * ((size * steepest) @ np.abs(self.net.last)))
 
     def room(self, name: str, *shape: int) -> Singles:
         """Working space kept from call to call (fresh pages cost more than what is written on them)."""
