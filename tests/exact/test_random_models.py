@@ -16,6 +16,7 @@ SETTINGS = {
     "networks": (rm.network, 400),
     "hist gradient": (rm.hist_gradient, 120),
     "kernel machines": (rm.kernel_machine, 120),
+    "neighbours": (rm.neighbours, 120),
     "calibrated": (rm.calibrated, 60),
     "xgboost": (rm.xgboost, 120),
     "lightgbm": (rm.lightgbm, 120),

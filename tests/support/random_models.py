@@ -156,9 +156,28 @@ def refreshed(setting: Setting) -> Setting:
 
 
 def kernel_machine(random: np.random.Generator) -> Setting:
+    """Support vectors of every kernel that is read, or a Gaussian process."""
+    from sklearn.gaussian_process import GaussianProcessClassifier
+    from sklearn.gaussian_process.kernels import RBF
     from sklearn.svm import SVC
 
-    return fitted(random, SVC(kernel="rbf"), p=int(random.integers(2, 7)))
+    machines = [SVC(kernel="rbf", gamma=gamma) for gamma in ("scale", 1.0)]
+    machines += [SVC(kernel="poly", degree=2), SVC(kernel="poly", coef0=1.0), SVC(kernel="sigmoid")]
+    machines.append(GaussianProcessClassifier(2.0 * RBF(2.0), optimizer=None))
+    return fitted(random, machines[random.integers(len(machines))], p=int(random.integers(2, 7)))
+
+
+def neighbours(random: np.random.Generator) -> Setting:
+    """Rows are often equally near where features are levels."""
+    from sklearn.neighbors import KNeighborsClassifier
+
+    options = {
+        "n_neighbors": int(random.integers(1, 12)),
+        "weights": ("uniform", "distance")[random.integers(2)],
+        "p": int(random.integers(1, 3)),
+        "algorithm": ("brute", "kd_tree")[random.integers(2)],
+    }
+    return fitted(random, KNeighborsClassifier(**options), p=int(random.integers(2, 7)))
 
 
 def calibrated(random: np.random.Generator) -> Setting:

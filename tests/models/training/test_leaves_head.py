@@ -294,13 +294,13 @@ def fitted(model: Any, classes: int = 2) -> Any:
 def test_models_that_are_no_boosters_of_two_classes_are_refused_with_a_remedy() -> None:
     from sklearn.ensemble import GradientBoostingClassifier, RandomForestClassifier
     from sklearn.linear_model import LogisticRegression
-    from sklearn.neighbors import KNeighborsClassifier
+    from sklearn.naive_bayes import GaussianNB
 
     for model, said in (
         (fitted(RandomForestClassifier(3)), "probabilities, not log-odds"),
         (fitted(GradientBoostingClassifier(n_estimators=2), classes=3), "3 classes"),
         (fitted(LogisticRegression()), "not a sum of trees"),
-        (fitted(KNeighborsClassifier()), "cannot be read"),
+        (fitted(GaussianNB()), "cannot be read"),
     ):
         with pytest.raises(ModelError, match=said) as caught:
             check_readable(model, read(model))
