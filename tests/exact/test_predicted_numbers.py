@@ -18,12 +18,15 @@ from sklearn.ensemble import (
     RandomForestRegressor,
 )
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.gaussian_process import GaussianProcessRegressor
+from sklearn.gaussian_process.kernels import RBF
+from sklearn.kernel_ridge import KernelRidge
 from sklearn.linear_model import LinearRegression, PoissonRegressor, Ridge, TweedieRegressor
-from sklearn.neighbors import LocalOutlierFactor
+from sklearn.neighbors import KNeighborsRegressor, LocalOutlierFactor
 from sklearn.neural_network import MLPRegressor
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
-from sklearn.svm import OneClassSVM
+from sklearn.svm import SVR, OneClassSVM
 from sklearn.tree import DecisionTreeRegressor
 from slow_cases import few_or_all, mostly_slow
 
@@ -75,10 +78,15 @@ REGRESSORS = {
     "lightgbm of amounts": (lambda: boosted("lightgbm", objective="tweedie"), AMOUNT, "ensemble"),
     "catboost": (lambda: boosted("catboost"), LINE, "ensemble"),
     "ebm": (ebm, LINE, "additive"),
+    "support vectors": (SVR, LINE, "network"),
+    "kernel ridge": (lambda: KernelRidge(kernel="poly", degree=2), LINE, "network"),
+    "process": (lambda: GaussianProcessRegressor(RBF(2.0), alpha=0.1, optimizer=None), LINE, "network"),
+    "neighbours": (KNeighborsRegressor, LINE, "neighbours"),
+    "neighbours by distance": (lambda: KNeighborsRegressor(7, weights="distance", p=1), LINE, "neighbours"),
 }
 # Read as others are that stay in `make test`.
 OTHERS = {"tweedie", "tree", "hist of counts", "xgboost of shares", "xgboost, dart", "lightgbm, dart"}
-OTHERS |= {"lightgbm of amounts"}
+OTHERS |= {"lightgbm of amounts", "kernel ridge", "process"}
 
 
 def fitted(model: Any, y: Any) -> Any:
@@ -147,10 +155,13 @@ def test_a_regressor_read_wrong_is_given_up_and_still_explained_rightly(monkeypa
         assert held_to_brute_force(decision, LINE) == {"levelwise"}
 
 
-@pytest.mark.parametrize("make", [lambda: OneClassSVM(nu=0.2), lambda: LocalOutlierFactor(novelty=True)])
-def test_other_detectors_are_searched_by_their_scores(make: Any) -> None:
+@pytest.mark.parametrize(
+    ("make", "strategy"),
+    [(lambda: OneClassSVM(nu=0.2), "network"), (lambda: LocalOutlierFactor(novelty=True), "levelwise")],
+)
+def test_other_detectors_agree_with_brute_force(make: Any, strategy: str) -> None:
     decision = fw.Decision(make().fit(X.to_numpy()))
-    assert held_to_brute_force(decision, None, 20) == {"levelwise"}
+    assert held_to_brute_force(decision, None, 20) == {strategy}
 
 
 def test_sentences_speak_of_the_number_or_of_the_users_outcomes() -> None:

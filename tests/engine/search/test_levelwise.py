@@ -172,6 +172,64 @@ def test_the_last_level_is_left_once_nothing_closer_can_follow() -> None:
     assert found.nodes[0] < 20 + 190 + 200
 
 
+def test_the_nodes_are_the_sets_that_had_to_be_looked_at() -> None:
+    found = wide_cubes()[0]
+    assert (found.nodes[found.cost == 1] == 14).all()
+    assert (found.nodes[found.cost == 3] >= 14 + 91 + 1).all()
+    assert (found.nodes[found.cost == 3] < 14 + 91 + 364).any()
+
+
+def wide_cubes(n: int = 60) -> tuple[Found, list[int]]:
+    """Cubes that one of few units turns, or three of them or of others together; and the rows of each call."""
+    random = np.random.default_rng(5)
+    problem = replace(
+        Case(0).problem, start=np.zeros((n, 14)), goal_of=np.zeros(n, dtype=np.int32),
+        movable=np.ones((n, 14), dtype=bool), rejected={}, rules=Rules(), distance=random.random((n, 14)).round(2),
+        limit=np.full(n, np.inf), cost=None, all_sets=0, sign=1,
+    )  # fmt: skip
+    calls: list[int] = []
+
+    def score(cubes: np.ndarray, moved: np.ndarray) -> np.ndarray:
+        calls.append(len(cubes))
+        most = np.maximum(moved[:, 9:13].sum(axis=1), np.where(cubes % 3 == 0, moved[:, :4].sum(axis=1), 0))
+        return np.where(cubes % 3 == 0, 2.5, 0.5) - most
+
+    return levelwise.solve(score, problem, 0.0), calls
+
+
+def test_a_small_level_is_one_call(monkeypatch: pytest.MonkeyPatch) -> None:
+    whole, calls = wide_cubes(6)
+    assert calls == [6 * 14, 2 * 91, 2 * 364]
+    monkeypatch.setattr(levelwise, "_ONE_CALL", 0)
+    waves, more = wide_cubes(6)
+    assert len(more) > len(calls)
+    assert as_tuple(waves) == as_tuple(whole)
+
+
+def test_units_that_turned_other_cubes_are_tried_early_and_change_no_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+    learned, calls = wide_cubes()
+    monkeypatch.setattr(levelwise._Group, "_likely", lambda self: iter(()))
+    plain, more = wide_cubes()
+    assert as_tuple(learned) == as_tuple(plain)
+    assert len(calls) <= len(more)
+    assert sum(calls) < 0.95 * sum(more)
+
+
+def test_control_sets_tried_early_and_believed_at_once_are_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The twin ends a cube's search with the first set that turns it."""
+    learned = wide_cubes()[0]
+    advance = levelwise._Group.advance
+
+    def hasty(self: levelwise._Group, best: np.ndarray, found: Found, seen: np.ndarray) -> bool:
+        going = advance(self, best, found, seen)
+        if going:
+            self._need[best[self._cubes] < np.inf] = 0
+        return going
+
+    monkeypatch.setattr(levelwise._Group, "advance", hasty)
+    assert as_tuple(wide_cubes()[0])[1] != as_tuple(learned)[1]
+
+
 @pytest.mark.parametrize("k", [1, 2, 3, 5])
 def test_any_slice_of_the_table_equals_itertools(k: int) -> None:
     table = list(itertools.combinations(range(7), k))

@@ -22,6 +22,9 @@ from fewest.tables.arrays import Bools, Floats, Ints
 _ORDERED = 2**16  # sets per cube and level up to which they are sorted by distance first
 _HELD = 2**22  # sorted positions held at a time, over all cubes
 _BATCH = 2**16  # vertices of a score call
+_ONE_CALL = 2**11  # vertices of all cubes that are not worth a second call
+_MANY = 256  # sets of a cube and level from which on some are tried early
+_MORE = 2  # units beyond the size asked for, of those that turned most cubes, whose sets are tried early
 _FIRST, _MOST = 16, 4096  # sets by cost that a cube brings to a round: doubling from the one to the other
 
 
@@ -36,7 +39,8 @@ def solve(score: Score, problem: Problem, tolerance: float, batch: int = _BATCH,
     """Cheapest turned set of each cube, by looking at vertices only; ``start`` and ``goal`` are not read.
 
     A vertex is turned when its signed score is below the tolerance. No score call has more than ``batch`` vertices; the
-    answer does not depend on it. ``nodes`` counts the sets looked at. A level that does not fit ``budget.nodes`` any
+    answer does not depend on it. ``nodes`` counts the sets that had to be looked at: all of the sizes below the answer's,
+    and of its own those that are no farther. A level that does not fit ``budget.nodes`` any
     more is not begun; a greedy descent (at most u * u further vertices) then gives the set of a STOPPED cube, or proves
     it if it is as small as the level reached. ``level`` looks at all sets of one size in its own way.
     """
@@ -74,10 +78,11 @@ def _level(score: Score, problem: Problem, tolerance: float, batch: int, found: 
     ways = np.array([comb(int(m), k) for m in sizes[active]], dtype=np.int64)
     # Cubes with equally many movable units stand together: they share one table of combinations.
     active = active[np.argsort(sizes[active], kind="stable")]
-    held = np.cumsum(np.sort(ways)) // _HELD
+    held, whole = np.cumsum(np.sort(ways)) // _HELD, int(ways.sum()) <= _ONE_CALL
+    turns = np.bincount(np.nonzero(found.moved)[1], minlength=problem.n_units)
     for piece in np.split(active, np.nonzero(np.diff(held))[0] + 1) if len(active) else []:
         turned = TurnedSubsets(problem)
-        groups = [_Group(problem, piece[sizes[piece] == m], int(m), k) for m in np.unique(sizes[piece])]
+        groups = [_Group(problem, piece[sizes[piece] == m], int(m), k, turns, whole) for m in np.unique(sizes[piece])]
         seen = np.zeros(problem.n_cubes, dtype=bool)
         try:
             while groups:
@@ -88,6 +93,8 @@ def _level(score: Score, problem: Problem, tolerance: float, batch: int, found: 
                 best = turned.best_distance(problem.n_cubes)
                 groups = [group for group in groups if group.advance(best, found, seen)]
         except _ExpiredError:
+            for group in groups:
+                group.leave(found)
             turned.settle(found, None, seen)
             break
         turned.settle(found, None)
@@ -98,23 +105,28 @@ class _Group:
     """The sets of k units of cubes that have m movable units each, in waves.
 
     A wave takes the nearest sets of every cube. Sets of larger summed distance than a turned one cannot rank first,
-    so a cube leaves after the wave that holds its answer; with ``all_sets`` there is one wave.
+    so those are left out; with ``all_sets``, or where a ``whole`` level is a small call, there is one wave. The first
+    of several waves also tries the sets of the units that turned most cubes so far (``turns``): that shows early how
+    far one has to look, and changes no answer.
     """
 
-    def __init__(self, problem: Problem, cubes: Ints, m: int, k: int) -> None:
-        self._problem, self._cubes, self._m, self._k = problem, cubes, m, k
+    def __init__(self, problem: Problem, cubes: Ints, m: int, k: int, turns: Ints, whole: bool) -> None:
+        self._problem, self._cubes, self._m, self._k, self._turns = problem, cubes, m, k, turns
         self._units = unit_lists(problem.movable, cubes)
         self._ways = comb(m, k)
         self._at = 0
         self._table = combinations(m, k) if self._ways <= _ORDERED else None
         self._order = None
+        self._need = np.full(len(cubes), self._ways)  # how many of its sets a cube has to look at
+        self._total: Floats | None = None
         if self._table is not None and not problem.all_sets and self._ways > 64:
             near = problem.distance[cubes[:, None], self._units]
             total = np.zeros((len(cubes), self._ways))
             for position in range(k):
                 total += near[:, self._table[:, position]]
             self._total = round_significant(total)
-            self._order = np.argsort(self._total, axis=1, kind="stable").astype(np.int32)
+            if not whole:
+                self._order = np.argsort(self._total, axis=1, kind="stable").astype(np.int32)
         self._next = self._end()
 
     def _end(self) -> int:
@@ -125,6 +137,8 @@ class _Group:
         """Cubes and rows of this wave, in pieces of about a batch."""
         width = self._next - self._at
         step = max(1, batch // max(width, 1))
+        if self._at == 0 and self._next < self._ways:
+            yield from self._likely()
         for first in range(0, len(self._cubes), step):
             cubes, units = self._cubes[first : first + step], self._units[first : first + step]
             for low in range(self._at, self._next, batch):
@@ -134,23 +148,40 @@ class _Group:
                 else:
                     part = combinations(self._m, self._k, low, high) if self._table is None else self._table[low:high]
                     choice = np.broadcast_to(part, (len(cubes), *part.shape))
-                lists = np.take_along_axis(units[:, None, :], choice, axis=2).reshape(-1, self._k)
-                yield np.repeat(cubes, high - low), as_rows(lists, self._problem.n_units)
+                lists = np.take_along_axis(units[:, None, :], choice, axis=2)
+                needed = np.arange(low, high) < self._need[first : first + step, None]
+                yield np.repeat(cubes, needed.sum(axis=1)), as_rows(lists[needed], self._problem.n_units)
+
+    def _likely(self) -> Iterator[tuple[Ints, Bools]]:
+        """Sets of the units that turned most cubes; those that are among the nearest come later, with these."""
+        if not self._turns.any() or self._m < self._k + _MORE or self._ways < _MANY:
+            return
+        often = np.argsort(-self._turns[self._units], axis=1, kind="stable")[:, : self._k + _MORE]
+        best = np.take_along_axis(self._units, often, axis=1)
+        table = combinations(self._k + _MORE, self._k)
+        yield np.repeat(self._cubes, len(table)), as_rows(best[:, table].reshape(-1, self._k), self._problem.n_units)
+
+    def leave(self, found: Found) -> None:
+        """Count what was looked at where there is no time for the rest."""
+        found.nodes[self._cubes] += self._at
 
     def advance(self, best: Floats, found: Found, seen: Bools) -> bool:
         """Drop the cubes that are done after this wave; whether any is left."""
-        found.nodes[self._cubes] += self._next - self._at
-        if self._next == self._ways:
-            seen[self._cubes] = True
+        nearest = best[self._cubes]
+        if self._total is not None:
+            self._need = np.where(nearest < np.inf, (self._total <= nearest[:, None]).sum(axis=1), self._ways)
+        done = self._need <= self._next
+        found.nodes[self._cubes[done]] += self._need[done]
+        seen[self._cubes[done & (self._need == self._ways)]] = True
+        if done.all():
             return False
         assert self._order is not None
-        following = self._total[np.arange(len(self._cubes)), self._order[:, self._next]]
-        stay = following <= best[self._cubes]
-        self._cubes, self._units = self._cubes[stay], self._units[stay]
-        self._order, self._total = self._order[stay], self._total[stay]
+        assert self._total is not None
+        self._cubes, self._units, self._need = self._cubes[~done], self._units[~done], self._need[~done]
+        self._order, self._total = self._order[~done], self._total[~done]
         self._at = self._next
-        self._next = self._end()
-        return len(self._cubes) > 0
+        self._next = int(self._need.max()) if (nearest[~done] < np.inf).all() else self._end()
+        return True
 
 
 def _scored(
