@@ -35,6 +35,7 @@ def _questions() -> Iterator[tuple[Explainer, pd.DataFrame]]:
     """An explainer for each search: counts, costs, a floor, and the cubes that are too large for branch and bound."""
     from sklearn.ensemble import GradientBoostingClassifier
     from sklearn.linear_model import LogisticRegression
+    from sklearn.neighbors import KNeighborsClassifier
     from sklearn.neural_network import MLPClassifier
     from sklearn.tree import DecisionTreeClassifier
 
@@ -42,7 +43,7 @@ def _questions() -> Iterator[tuple[Explainer, pd.DataFrame]]:
     X = pd.DataFrame(random.normal(size=(N_ROWS, N_FEATURES)).round(2), columns=list("abcdef"))
     y = (X.sum(axis=1) > 0).astype(int).to_numpy()
     network = MLPClassifier((4, 3), max_iter=400, tol=1e-2, random_state=0)
-    for model in (LogisticRegression(), GradientBoostingClassifier(n_estimators=8), network):
+    for model in (LogisticRegression(), GradientBoostingClassifier(n_estimators=8), network, KNeighborsClassifier()):
         decision = Decision(model.fit(X, y), positive=1)
         reference = references.single(decision, X, y)
         for more in ({}, {"weights": {"a": 2.0}}, {"credibility": mixture(decision, X, y, quantile=0.5)}):

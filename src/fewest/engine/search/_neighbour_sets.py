@@ -43,7 +43,7 @@ class NeighbourRoom(NamedTuple):
     ends: Floats  # (2, n)
     heap: Floats
     place: Ints  # (depth,)
-    count: Ints  # (depth,): How many rows a node has
+    n_kept: Ints  # (depth,): How many rows a node has
     length: Floats  # (depth,): Summed distance of the units moved
 
 
@@ -60,7 +60,7 @@ def make_room(n: int, units: int, k: int, sizes: int) -> NeighbourRoom:
         ends=np.zeros((2, n)),
         heap=np.zeros(k + 2),
         place=np.zeros(depth, dtype=np.int64),
-        count=np.zeros(depth, dtype=np.int64),
+        n_kept=np.zeros(depth, dtype=np.int64),
         length=np.zeros(depth),
     )
 
@@ -105,7 +105,7 @@ def open_cube(cube, cubes, rows, room):  # type: ignore[no-untyped-def]
 
 @entry
 def scores_of(vertices, moved, cubes, rows, room):  # type: ignore[no-untyped-def]
-    """Signed scores of vertices, given by cube numbers and units moved (v, u); those of one cube best stand together."""
+    """Signed scores of vertices, given by cube numbers and units moved (v, u); those of one cube stand together."""
     start, goal, goal_of, unit_of, movable = cubes
     n = room.base.shape[0]
     out, every, last, slack = np.empty(vertices.shape[0]), np.arange(n), -1, 0.0
@@ -147,7 +147,7 @@ def sum_steps(units, size, room):  # type: ignore[no-untyped-def]
 @inner
 def least_score(t, below, above, slack, rows, room):  # type: ignore[no-untyped-def]
     """The least score of the node at depth t, its distances growing by ``below`` to ``above``; far rows are let go."""
-    n, kept, far = room.count[t], room.kept[t], room.far[t]
+    n, kept, far = room.n_kept[t], room.kept[t], room.far[t]
     low, high = room.ends[0], room.ends[1]
     for i in range(n):
         low[i] = far[i] + below[kept[i]]
@@ -160,7 +160,7 @@ def least_score(t, below, above, slack, rows, room):  # type: ignore[no-untyped-
         if low[i] - slack <= reach:
             kept[count], far[count] = kept[i], far[i]
             count += 1
-    room.count[t] = count
+    room.n_kept[t] = count
     return score
 
 
@@ -171,7 +171,7 @@ def begin(room):  # type: ignore[no-untyped-def]
     for i in range(n):
         room.kept[0, i] = i
         room.far[0, i] = room.base[i]
-    room.count[0], room.place[0], room.length[0] = n, 0, 0.0
+    room.n_kept[0], room.place[0], room.length[0] = n, 0, 0.0
 
 
 @entry
@@ -201,7 +201,7 @@ def sets_of_size(size, units, near, one, slack, spent, tally, cap_at, rows, room
     if least_score(0, room.low[size, 0], room.high[size, 0], slack, rows, room) >= rows.tolerance:
         return DONE, nodes, 0
     while t >= 0:
-        p, left, n = room.place[t], size - t, room.count[t]
+        p, left, n = room.place[t], size - t, room.n_kept[t]
         if p + left > m:
             t -= 1
             continue
@@ -218,7 +218,7 @@ def sets_of_size(size, units, near, one, slack, spent, tally, cap_at, rows, room
             far[i] = room.far[t, i] + step[kept[i]]
         if left > 1:
             room.kept[t + 1, :n] = kept[:n]
-            room.count[t + 1], room.place[t + 1], room.length[t + 1] = n, p + 1, length
+            room.n_kept[t + 1], room.place[t + 1], room.length[t + 1] = n, p + 1, length
             below, above = room.low[left - 1, p + 1], room.high[left - 1, p + 1]
             if least_score(t + 1, below, above, slack, rows, room) < rows.tolerance:
                 t += 1

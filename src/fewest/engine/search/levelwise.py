@@ -39,10 +39,10 @@ def solve(score: Score, problem: Problem, tolerance: float, batch: int = _BATCH,
     """Cheapest turned set of each cube, by looking at vertices only; ``start`` and ``goal`` are not read.
 
     A vertex is turned when its signed score is below the tolerance. No score call has more than ``batch`` vertices; the
-    answer does not depend on it. ``nodes`` counts the sets that had to be looked at: all of the sizes below the answer's,
-    and of its own those that are no farther. A level that does not fit ``budget.nodes`` any
-    more is not begun; a greedy descent (at most u * u further vertices) then gives the set of a STOPPED cube, or proves
-    it if it is as small as the level reached. ``level`` looks at all sets of one size in its own way.
+    answer does not depend on it. ``nodes`` counts the sets that had to be looked at: all smaller ones, and of the size
+    of the answer those as near as it. A level that does not fit ``budget.nodes`` any more is not begun; a greedy
+    descent (at most u * u further vertices) then gives the set of a STOPPED cube, or proves it if it is as small as the
+    level reached. ``level`` looks at all sets of one size in its own way.
     """
     found = Found.blank(problem)
     score = combined(score, problem, tolerance)

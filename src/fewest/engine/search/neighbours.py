@@ -1,4 +1,4 @@
-"""Exact search for nearest neighbours: each coordinate of a distance has two values, so distances of sub-cubes are bounded.
+"""Exact search for nearest neighbours: each coordinate of a distance has two values, so sub-cubes bound distances.
 
 Sizes are searched in turn, depth first; a sub-cube is left out when the rows that are near whatever is moved, and the
 best of those that may be, do not turn it. Costs, rules and rejected sets are searched level by level, with distances
@@ -61,7 +61,7 @@ def solve(structure: Neighbours, problem: Problem, n_jobs: int = 1) -> Found:
     def work_on(first: int, last: int) -> None:
         tally = np.zeros(NODE_CAP + 1, dtype=np.int64)
         with time_for(tally, problem.budget.nodes, problem.budget.deadline):
-            one = _CubeSearch(problem, rows, cubes, tally)
+            one = _NeighbourSearch(problem, rows, cubes, tally)
             for cube in range(first, last):
                 if problem.budget.expired():
                     return
@@ -92,7 +92,7 @@ def _rows(structure: Neighbours, sign: int) -> NearestRows:
     )  # fmt: skip
 
 
-class _CubeSearch:
+class _NeighbourSearch:
     """The search of one thread, cube after cube; sets that may be turned go to ``hits``."""
 
     def __init__(self, problem: Problem, rows: NearestRows, cubes: tuple[np.ndarray, ...], tally: Ints) -> None:

@@ -15,4 +15,14 @@ from fewest.engine.structure.base import (
 )
 from fewest.engine.structure.read import read
 
-__all__ = ["Additive", "Composite", "Ensemble", "Neighbours", "Network", "Opaque", "as_float32_values", "as_floats", "read"]
+__all__ = [
+    "Additive",
+    "Composite",
+    "Ensemble",
+    "Neighbours",
+    "Network",
+    "Opaque",
+    "as_float32_values",
+    "as_floats",
+    "read",
+]

@@ -168,9 +168,7 @@ def _of_products(gamma: float, shift: float, activation: str, terms: KernelSum, 
     return FoundQuestion(net, link)
 
 
-def _one_layer(
-    reading: Any, weight: Floats, bias: Floats, last: Floats, constant: float, activation: str
-) -> Network:
+def _one_layer(reading: Any, weight: Floats, bias: Floats, last: Floats, constant: float, activation: str) -> Network:
     """A net of one hidden layer, without the neurons that add nothing."""
     used = np.flatnonzero(last)
     weights = (np.ascontiguousarray(weight[:, used]), np.ascontiguousarray(last[used, None]))

@@ -65,7 +65,7 @@ def share(v, low, high, power, weighted):  # type: ignore[no-untyped-def]
 
 @inner
 def least(low, high, point, n, v, rows, sign, k, power, weighted, slack, blur, heap):  # type: ignore[no-untyped-def]
-    """The least mean of sign * v over the k nearest of n rows, given the ends of their distances, and how far they reach.
+    """The least mean of sign * v over the k nearest of n rows, given the ends of their distances; and their reach.
 
     Rows that are among the nearest whatever the distances are count with their least share, and of those that may be
     the smallest shares. ``rows`` names the rows. The mean is weighted on the scale of the k-th distance; that of a

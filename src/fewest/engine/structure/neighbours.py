@@ -17,9 +17,10 @@ _TOLERANCE = 1e-10
 def read_neighbours(model: Any, question: Question) -> FoundQuestion | Opaque:
     """Read k nearest neighbours: the share of a class among them, or the mean of their numbers."""
     name, params = type(model).__name__, dict(model.effective_metric_params_ or {})
-    power = _POWERS.get(model.effective_metric_, params.pop("p", None) if model.effective_metric_ == "minkowski" else None)
+    metric = model.effective_metric_
+    power = params.get("p") if metric == "minkowski" else _POWERS.get(metric)
     if power is None or params.get("w") is not None:
-        return Opaque(f"{name}: distances {model.effective_metric_!r} of this kind are not sums over the columns")
+        return Opaque(f"{name}: distances {metric!r} of this kind are not sums over the columns")
     if model.weights not in (None, "uniform", "distance"):
         return Opaque(f"{name}: weights by a function of one's own are not read")
     if question.against is not None:
