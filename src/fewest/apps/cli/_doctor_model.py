@@ -19,6 +19,9 @@ from fewest.tables.model_kinds import NUMBERS
 CASES = 200
 # Why a model is not read, in part -> what to change.
 REMEDIES = {
+    "votes between pairs": "fit a OneVsRestClassifier of it",
+    "approximations that need not rise": "fit it with probability=False, or ask for its decision function",
+    "other chances than one half": "use a threshold of 0.5",
     "three or more": "explain two classes: against= in Python",
     "compared with (against)": "explain two classes: against= in Python",
     "interaction": "fit it with interactions=0",
