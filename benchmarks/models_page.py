@@ -88,6 +88,9 @@ def classifiers() -> dict[str, Callable[[], Any]]:
         except ImportError:
             continue
         made[f"{name}, 100 trees"] = lambda kind=kind, options=options: kind(n_estimators=100, **options)
+        if library == "lightgbm":
+            linear = {"linear_tree": True, "num_leaves": 8, **options}
+            made[f"{name}, 100 linear trees"] = lambda kind=kind, linear=linear: kind(n_estimators=100, **linear)
     return made
 
 
