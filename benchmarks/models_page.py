@@ -89,8 +89,8 @@ def classifiers() -> dict[str, Callable[[], Any]]:
             continue
         made[f"{name}, 100 trees"] = lambda kind=kind, options=options: kind(n_estimators=100, **options)
         if library == "lightgbm":
-            linear = {"linear_tree": True, "num_leaves": 8, **options}
-            made[f"{name}, 100 linear trees"] = lambda kind=kind, linear=linear: kind(n_estimators=100, **linear)
+            linear = {"n_estimators": 100, "linear_tree": True, "max_depth": 4, **options}
+            made[f"{name}, 100 linear trees, depth 4"] = lambda kind=kind, linear=linear: kind(**linear)
     return made
 
 

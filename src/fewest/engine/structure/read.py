@@ -30,6 +30,7 @@ from fewest.engine.structure.sklearn_trees import (
     read_isolation_forest,
     read_tree,
 )
+from fewest.engine.structure.spark_pipelines import read_spark
 from fewest.errors import UsageError
 from fewest.tables.model_kinds import NUMBERS, own_threshold
 
@@ -69,6 +70,7 @@ _READERS: dict[tuple[str, str], Reader] = {
     ("fewest", "LeafSumClassifier"): read_leaf_sum,
     ("fewest", "LightGBMModel"): read_lightgbm,
     ("fewest", "OnnxClassifier"): read_onnx,
+    ("fewest", "SparkClassifier"): read_spark,
 }
 _WRAPPERS = {
     "FrozenEstimator": "estimator",
