@@ -8,6 +8,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.compose import make_column_transformer
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 import fewest as fw
 from fewest import checks
@@ -80,6 +83,15 @@ def lgb_numbers() -> Any:
     return lightgbm.LGBMRegressor(**options).fit(NUMBERS, LINE), NUMBERS
 
 
+def lgb_encoded() -> Any:
+    """Linear trees behind an encoder: columns of one feature each, terms of several."""
+    lightgbm = pytest.importorskip("lightgbm")
+    options = {"max_depth": 3, "n_jobs": 1, "verbose": -1, "linear_tree": True, "n_estimators": 8}
+    numbers = [name for name in X if name not in LEVELS]
+    encode = make_column_transformer((OneHotEncoder(sparse_output=False), LEVELS), (StandardScaler(), numbers))
+    return make_pipeline(encode, lightgbm.LGBMClassifier(**options)).fit(X, Y), X
+
+
 def cat(**options: Any) -> Any:
     catboost = pytest.importorskip("catboost")
     fixed = {"iterations": 8, "depth": 3, "thread_count": 1, "verbose": 0, "allow_writing_files": False}
@@ -104,6 +116,7 @@ MODELS = {
     "LGBMClassifier, stopped early": (lambda: lgb_stopped(False), "ensemble"),
     "lightgbm.Booster, linear trees": (lambda: lgb_bare(linear_tree=True), "additive"),
     "lightgbm.Booster, linear trees and gaps": (lambda: lgb_gaps(), "additive"),
+    "LGBMClassifier, linear trees behind an encoder": (lambda: lgb_encoded(), "additive"),
     "LGBMRegressor, linear trees": (lambda: lgb_numbers(), "additive"),
     "catboost, levels": (lambda: cat(max_ctr_complexity=1), "ensemble"),
     "catboost, levels by themselves": (lambda: cat(one_hot_max_size=20), "ensemble"),
