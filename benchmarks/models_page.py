@@ -139,7 +139,8 @@ class SparkPipeline:
 
         from fewest.runs.spark_model import SparkClassifier
 
-        session = SparkSession.builder.master("local[1]").config("spark.ui.enabled", "false").getOrCreate()
+        quiet = {"spark.ui.enabled": "false", "spark.ui.showConsoleProgress": "false", "spark.log.level": "OFF"}
+        session = SparkSession.builder.master("local[1]").config(map=quiet).getOrCreate()
         numbers = [name for name in X if name not in self.text]
         rows = [(*row, float(label)) for row, label in zip(X[self.text + numbers].to_numpy().tolist(), y, strict=True)]
         kinds = [*(f"`{name}` string" for name in self.text), *(f"`{name}` double" for name in numbers)]

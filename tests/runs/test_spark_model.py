@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import pickle
 import shutil
+import warnings
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
@@ -113,6 +114,21 @@ def test_spark_has_the_last_word_and_copies_say_the_same(name: str, session: Any
     local, same = explained(travelled)
     assert [answer.sev for answer in out] == [answer.sev for answer in same]
     assert checks.check_exact(local, same) > 0
+
+
+@pytest.mark.slow
+def test_copies_on_executors_give_the_answers_of_the_driver(session: Any) -> None:
+    from fewest.runs.spark import explain
+
+    explainer, out = explained(SparkClassifier(fitted(session, "forest")))
+    cells = out.frame[list(X)].itertuples(index=False)
+    rows = [(number, *(None if cell != cell else cell for cell in row)) for number, row in enumerate(cells)]
+    df = session.createDataFrame(rows, "number bigint, a double, b double, town string, c bigint, trade string")
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "PySpark does not yet fully support pandas", FutureWarning)
+        answers = explain(df, explainer, id="number").select("row", "sev").collect()
+    found = {int(row["row"]): row["sev"] for row in answers}
+    assert [found[number] for number in range(len(out))] == [answer.sev for answer in out]
 
 
 @pytest.mark.slow

@@ -33,7 +33,7 @@ Layers = list[tuple[Floats, Floats]]
 
 
 @dataclass(frozen=True)
-class _Block:
+class _NeuronBlock:
     """Neurons of one layer, or (level 0) columns that are prepared; ``parts`` and ``bias`` as of a `AffineValue`."""
 
     level: int
@@ -103,7 +103,7 @@ class _Walk:
     def __init__(self, module: Any, width: int) -> None:
         self._module, self._width = module, width
         self._modules = dict(module.named_modules())
-        self._blocks = [_Block(0, width)]
+        self._blocks = [_NeuronBlock(0, width)]
         self._tables: list[tuple[int, Floats]] = []  # column and table of each embedding
         self._activations: set[str] = set()
 
@@ -221,7 +221,7 @@ class _Walk:
     def _neurons(self, activation: str, x: AffineValue) -> AffineValue:
         self._activations.add(activation)
         level = 1 + max((self._blocks[b].level for b in x.parts), default=0)
-        self._blocks.append(_Block(level, x.width, x.parts, x.bias))
+        self._blocks.append(_NeuronBlock(level, x.width, x.parts, x.bias))
         return replace(x, parts={len(self._blocks) - 1: np.eye(x.width)}, bias=np.zeros(x.width), columns=None)
 
     def _leaky(self, x: AffineValue, slope: float) -> AffineValue:
@@ -235,7 +235,7 @@ class _Walk:
         each = []
         for column in x.columns:
             self._tables.append((column, table))
-            self._blocks.append(_Block(0, table.shape[1]))
+            self._blocks.append(_NeuronBlock(0, table.shape[1]))
             each.append(AffineValue({len(self._blocks) - 1: np.eye(table.shape[1])}, np.zeros(table.shape[1])))
         return replace(side_by_side(each, 1), dims=2 if x.dims == 1 else 3)
 
@@ -273,12 +273,12 @@ class _Walk:
         layers.append((before.weights(out.parts, out.width), out.bias))
         single = "float32" in str(next(iter(self._module.parameters())).dtype)
         columns = np.concatenate([np.arange(self._width), *(np.full(t.shape[1], c) for c, t in self._tables)])
-        prepare = _Prepared(single, self._width, tuple(self._tables))
+        prepare = _FedColumns(single, self._width, tuple(self._tables))
         return TracedNet(layers, activation, out.end, prepare, columns.astype(np.int32), single)
 
 
 @dataclass(frozen=True)
-class _Prepared:
+class _FedColumns:
     """The columns of the input, then what embeddings have of theirs."""
 
     single: bool
@@ -302,7 +302,7 @@ class _Slots:
         self._size = 0
 
     @classmethod
-    def of_inputs(cls, blocks: Sequence[_Block]) -> _Slots:
+    def of_inputs(cls, blocks: Sequence[_NeuronBlock]) -> _Slots:
         slots = cls()
         for b, block in enumerate(blocks):
             if block.level == 0:
@@ -336,7 +336,7 @@ class _Slots:
         return np.hstack(weights), np.concatenate(biases)
 
 
-def _reached(blocks: Sequence[_Block], out: AffineValue) -> list[int]:
+def _reached(blocks: Sequence[_NeuronBlock], out: AffineValue) -> list[int]:
     """Blocks that a value depends on."""
     found, waiting = set(), list(out.parts)
     while waiting:
