@@ -2,8 +2,8 @@
 
     python benchmarks/on_device.py [--device cuda] [--cases N]
 
-Each module has 50 inputs, and torch.fx cannot trace it, so that nothing of it is read; all sets of up to four features are
-looked at for every case (251,175 each). ``search`` is the search alone, ``explain`` the whole call. A tenth of
+Each module has 50 inputs, and torch.fx cannot trace it, so that nothing of it is read; all sets of up to four features
+are looked at for every case (251,175 each). ``search`` is the search alone, ``explain`` the whole call. A tenth of
 the cases is explained on the processor as well; the sets must be the same.
 """
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from spark_cluster import SMALL
+from spark_cluster import Cluster, connected
 from spark_pipelines import NAMES, fitted, recorded, table
 
 import fewest as fw
@@ -83,18 +83,14 @@ def test_what_is_no_pipeline_of_columns_is_refused() -> None:
 
 
 @pytest.fixture(scope="module")
-def session() -> Iterator[Any]:
+def session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     pytest.importorskip("pyspark", reason='Spark is not here: pip install "fewest[spark]"')
     if not (shutil.which("java") or os.environ.get("JAVA_HOME")):
         pytest.skip("Spark needs Java, which is not here")
-    from pyspark.sql import SparkSession
-
-    builder = SparkSession.builder.master("local[1]")
-    for key, value in SMALL.items():
-        builder = builder.config(key, value)
-    made = builder.getOrCreate()
-    yield made
-    made.stop()
+    cluster = Cluster(tmp_path_factory.mktemp("spark"))
+    cluster.url = "local[1]"
+    with connected(cluster, {}) as made:
+        yield made
 
 
 @pytest.mark.slow
