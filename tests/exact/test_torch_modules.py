@@ -59,6 +59,15 @@ class Linked(nn.Module):  # type: ignore[misc,name-defined]
         return (self.last(deep) - self.wide(numbers)).squeeze(1)
 
 
+class Flattened(Linked):
+    """The embedding of a table of columns, laid side by side; a constant, and columns chosen by their numbers."""
+
+    def forward(self, x: Any) -> Any:
+        seen = torch.cat((x[:, [0, 1, 2, 3, 4]], torch.flatten(self.towns(x[:, 5:].long()), 1)), -1)
+        deep = torch.relu(self.one(2.0 - seen / 3))
+        return self.last(nn.functional.relu(self.two(deep)) - self.two(deep))
+
+
 class Gated(nn.Module):  # type: ignore[misc,name-defined]
     """A product of two layers, which no chain of layers is."""
 
@@ -101,6 +110,7 @@ MODULES: dict[str, Callable[[], Any]] = {
     "two outputs": lambda: Residual(outputs=2),
     "links without a bend": lambda: Residual(bend=nn.Identity()),
     "an embedding, the input past all": Linked,
+    "an embedding of a table": Flattened,
 }
 OTHERS = {
     "product": (Gated, "mul of two values"),
