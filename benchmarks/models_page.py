@@ -7,11 +7,14 @@ and --only WORD measures the models whose name has that word, and prints; with -
 from __future__ import annotations
 
 import os
+import pickle
+import shutil
 import sys
 import time
 import warnings
 from collections.abc import Callable
 from datetime import date
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -89,7 +92,69 @@ def classifiers() -> dict[str, Callable[[], Any]]:
         except ImportError:
             continue
         made[f"{name}, 100 trees"] = lambda kind=kind, options=options: kind(n_estimators=100, **options)
+        if library == "lightgbm":
+            linear = {"n_estimators": 100, "linear_tree": True, "max_depth": 4, **options}
+            made[f"{name}, 100 linear trees, depth 4"] = lambda kind=kind, linear=linear: kind(**linear)
+    if find_spec("skorch"):
+        made["skorch, a net with links past two blocks"] = net_of_skorch
     return made
+
+
+def net_of_skorch() -> Any:
+    """A residual net of two blocks, in double precision, as the encoder before it gives tables."""
+    import torch
+    from skorch import NeuralNetClassifier
+    from torch import nn
+
+    class Residual(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            torch.manual_seed(0)
+            fixed = {"dtype": torch.float64}
+            self.first, self.last = nn.LazyLinear(16, **fixed), nn.Linear(16, 2, **fixed)
+            self.blocks = nn.ModuleList(
+                nn.Sequential(nn.Linear(16, 16, **fixed), nn.ReLU(), nn.Linear(16, 16, **fixed)) for _ in range(2)
+            )
+
+        def forward(self, x: Any) -> Any:
+            x = torch.relu(self.first(x))
+            for block in self.blocks:
+                x = torch.relu(x + block(x))
+            return self.last(x)
+
+    fixed = {"criterion": nn.CrossEntropyLoss, "max_epochs": 30, "lr": 0.05, "verbose": 0, "train_split": None}
+    return NeuralNetClassifier(Residual, **fixed)
+
+
+class SparkPipeline:
+    """A pipeline of pyspark.ml that is fitted like the others; its copy, which scores without Spark, is measured."""
+
+    def __init__(self, text: list[str], last: str) -> None:
+        self.text, self.last = text, last
+
+    def fit(self, X: Any, y: Any) -> Any:
+        from pyspark.ml import Pipeline, classification
+        from pyspark.ml.feature import OneHotEncoder as Encoder
+        from pyspark.ml.feature import StringIndexer, VectorAssembler
+        from pyspark.sql import SparkSession
+
+        from fewest.runs.spark_model import SparkClassifier
+
+        quiet = {"spark.ui.enabled": "false", "spark.ui.showConsoleProgress": "false", "spark.log.level": "OFF"}
+        session = SparkSession.builder.master("local[1]").config(map=quiet).getOrCreate()
+        numbers = [name for name in X if name not in self.text]
+        rows = [(*row, float(label)) for row, label in zip(X[self.text + numbers].to_numpy().tolist(), y, strict=True)]
+        kinds = [*(f"`{name}` string" for name in self.text), *(f"`{name}` double" for name in numbers)]
+        rows = [tuple(float(cell) if k >= len(self.text) else cell for k, cell in enumerate(row)) for row in rows]
+        codes, ones = [f"{name}_n" for name in self.text], [f"{name}_v" for name in self.text]
+        stages = [
+            StringIndexer(inputCols=self.text, outputCols=codes, handleInvalid="keep"),
+            Encoder(inputCols=codes, outputCols=ones),
+            VectorAssembler(inputCols=numbers + ones, outputCol="features"),
+            getattr(classification, self.last)(),
+        ]
+        table = session.createDataFrame(rows, ", ".join([*kinds, "label double"]))
+        return pickle.loads(pickle.dumps(SparkClassifier(Pipeline(stages=stages).fit(table))))
 
 
 def of_raw_rows(text: list[str]) -> dict[str, Callable[[], Any]]:
@@ -111,6 +176,9 @@ def of_raw_rows(text: list[str]) -> dict[str, Callable[[], Any]]:
             made[name] = lambda pairs=pairs: ExplainableBoostingClassifier(interactions=pairs, **fixed_ebm)
     except ImportError:
         pass
+    if find_spec("pyspark") and shutil.which("java"):
+        for last in ("LogisticRegression", "RandomForestClassifier", "GBTClassifier"):
+            made[f"pyspark.ml pipeline, {last}"] = lambda last=last: SparkPipeline(text, last)
     return made
 
 
@@ -269,7 +337,7 @@ def main() -> None:
         "",
         f"Written by `benchmarks/models_page.py` on {date.today()}. Each kind of model is fitted on German Credit",
         "(regressors predict the amount, models of three classes its band, detectors look at the rows) behind a",
-        "one-hot encoder and a scaler (CatBoost with categorical features and boosting machines without), and",
+        "one-hot encoder and a scaler (CatBoost with categorical features, boosting machines and Spark without), and",
         "explains up to 200 of its own refused cases against a median, on one thread; level by level with 2,000 nodes.",
         "Microseconds are CPU time of a second call, scoring and confirming with the model included.",
         "`fewest doctor MODEL --train TABLE` prints the same of a model of yours. `--only WORD --keep` measures",

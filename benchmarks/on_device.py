@@ -2,8 +2,8 @@
 
     python benchmarks/on_device.py [--device cuda] [--cases N]
 
-Each module has 50 inputs and a link past a layer, so that nothing of it is read; all sets of up to four features are
-looked at for every case (251,175 each). ``search`` is the search alone, ``explain`` the whole call. A tenth of
+Each module has 50 inputs, and torch.fx cannot trace it, so that nothing of it is read; all sets of up to four features
+are looked at for every case (251,175 each). ``search`` is the search alone, ``explain`` the whole call. A tenth of
 the cases is explained on the processor as well; the sets must be the same.
 """
 
@@ -32,6 +32,7 @@ class Residual(torch.nn.Module):
         self.first, self.middle, self.last = (torch.nn.Linear(a, b) for a, b in sizes)
 
     def forward(self, rows: Any) -> Any:
+        assert rows.shape[1] == FEATURES  # a question that cannot be traced
         hidden = torch.relu(self.first(rows))
         return self.last(hidden + torch.relu(self.middle(hidden)))
 

@@ -36,6 +36,7 @@ from fewest.tables.scores import (
     SINGLE,
     Noise,
     Precision,
+    as_net_input,
     first_bad_cell,
     torch_chances,
     warn_of_chances,
@@ -241,8 +242,7 @@ class Decision:
             return frame
         if self.columns is not None and set(self.columns) <= set(frame.columns):
             return frame[list(self.columns)]
-        wanted = getattr(self.model, "n_features_in_", frame.shape[1])
-        if wanted != frame.shape[1]:
+        if (wanted := getattr(self.model, "n_features_in_", frame.shape[1])) != frame.shape[1]:
             raise DataError(
                 f"the model was fitted on {wanted} columns, the table has {frame.shape[1]}",
                 do="pass the same feature columns as in fit",
@@ -287,7 +287,7 @@ class Decision:
         if self.kind == "label":
             return lambda X: (np.asarray(model.predict(X)) == self.positive).astype(float)
         method = model.predict_proba if self.kind == "proba" else model.decision_function
-        return lambda X: self._pick(np.asarray(method(X)))
+        return lambda X: self._pick(np.asarray(method(as_net_input(model, X))))
 
     def _pick(self, table: npt.NDArray[Any]) -> npt.NDArray[Any]:
         """The score of the explained class out of what the model returns."""

@@ -8,6 +8,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.compose import make_column_transformer
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 import fewest as fw
 from fewest import checks
@@ -65,6 +68,30 @@ def lgb_stopped(bare: bool) -> Any:
     return model.booster_ if bare else model, NUMBERS
 
 
+def lgb_gaps() -> Any:
+    """Missing values, where a linear leaf gives a constant value."""
+    lightgbm = pytest.importorskip("lightgbm")
+    holes = np.random.default_rng(0).random(NUMBERS.shape) < 0.15
+    table = NUMBERS.mask(holes).assign(c=NUMBERS.c)
+    options = {"num_leaves": 7, "num_threads": 1, "objective": "binary", "verbose": -1}
+    return lightgbm.train({**options, "linear_tree": True}, lightgbm.Dataset(table, Y), num_boost_round=8), table
+
+
+def lgb_numbers() -> Any:
+    lightgbm = pytest.importorskip("lightgbm")
+    options = {"num_leaves": 7, "n_jobs": 1, "verbose": -1, "linear_tree": True, "n_estimators": 8}
+    return lightgbm.LGBMRegressor(**options).fit(NUMBERS, LINE), NUMBERS
+
+
+def lgb_encoded() -> Any:
+    """Linear trees behind an encoder: columns of one feature each, terms of several."""
+    lightgbm = pytest.importorskip("lightgbm")
+    options = {"max_depth": 3, "n_jobs": 1, "verbose": -1, "linear_tree": True, "n_estimators": 8}
+    numbers = [name for name in X if name not in LEVELS]
+    encode = make_column_transformer((OneHotEncoder(sparse_output=False), LEVELS), (StandardScaler(), numbers))
+    return make_pipeline(encode, lightgbm.LGBMClassifier(**options)).fit(X, Y), X
+
+
 def cat(**options: Any) -> Any:
     catboost = pytest.importorskip("catboost")
     fixed = {"iterations": 8, "depth": 3, "thread_count": 1, "verbose": 0, "allow_writing_files": False}
@@ -87,7 +114,10 @@ MODELS = {
     "lightgbm.Booster, dart": (lambda: lgb_bare(boosting="dart", drop_rate=0.5), "ensemble"),
     "lightgbm.Booster, stopped early": (lambda: lgb_stopped(True), "ensemble"),
     "LGBMClassifier, stopped early": (lambda: lgb_stopped(False), "ensemble"),
-    "lightgbm.Booster, linear trees": (lambda: lgb_bare(linear_tree=True), "levelwise"),
+    "lightgbm.Booster, linear trees": (lambda: lgb_bare(linear_tree=True), "additive"),
+    "lightgbm.Booster, linear trees and gaps": (lambda: lgb_gaps(), "additive"),
+    "LGBMClassifier, linear trees behind an encoder": (lambda: lgb_encoded(), "additive"),
+    "LGBMRegressor, linear trees": (lambda: lgb_numbers(), "additive"),
     "catboost, levels": (lambda: cat(max_ctr_complexity=1), "ensemble"),
     "catboost, levels by themselves": (lambda: cat(one_hot_max_size=20), "ensemble"),
     "catboost, pairs of levels": (lambda: cat(max_ctr_complexity=3, depth=4), "ensemble"),
@@ -109,8 +139,6 @@ def test_a_booster_as_it_comes_agrees_with_brute_force(name: str) -> None:
     make, strategy = MODELS[name]
     explainer, out = explained(*make())
     assert set(out.strategies) >= {strategy}, out.notes
-    if strategy == "levelwise":
-        assert "linear trees are not read" in " ".join(out.notes)
     checks.check_turns(out)
     assert checks.check_exact(explainer, out) > 0
 
@@ -130,6 +158,30 @@ def test_pairs_taken_for_single_features_are_noticed(name: str, monkeypatch: pyt
     monkeypatch.setattr(ModelReading, "check_decisions", lambda *_: None)
     with pytest.raises(VerificationError):
         checks.check_exact(*explained(model, table, 60))
+
+
+@pytest.mark.filterwarnings("ignore:.*linear_tree")
+def test_linear_leaves_read_wrong_are_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Negative controls: leaves without their functions, and terms that are said to depend on fewer columns."""
+    model, table = MODELS["lightgbm.Booster, linear trees"][0]()
+    from fewest.engine.structure import boosted_lightgbm
+
+    honest = boosted_lightgbm.read_linear_leaves
+
+    def constant(trees: Any, *given: Any) -> Any:
+        return honest([replace(tree, factors=[0 * own for own in tree.factors]) for tree in trees], *given)
+
+    def fewer(*given: Any) -> Any:
+        found = honest(*given)
+        reading = found.structure.reading
+        reading = replace(reading, several=tuple(places[:2] for places in reading.several))
+        return replace(found, structure=replace(found.structure, reading=reading))
+
+    for broken, match in ((constant, "does not reproduce"), (fewer, "depend on other features")):
+        monkeypatch.setattr(boosted_lightgbm, "read_linear_leaves", broken)
+        with pytest.warns(fw.FewestWarning, match=match):
+            explainer, out = explained(model, table)
+        assert checks.check_exact(explainer, out) > 0
 
 
 def test_a_tree_read_wrong_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:

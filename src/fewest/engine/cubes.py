@@ -15,7 +15,7 @@ from fewest.credibility.base import Credibility, PointDensity
 from fewest.credibility.mixture import GaussianDensity
 from fewest.decision import Decision, Verdicts
 from fewest.engine.choices import Choices, floored
-from fewest.engine.joint_columns import close, on_cubes
+from fewest.engine.joint_columns import Rows, close, on_cubes
 from fewest.engine.model_reading import OTHER_SOURCES, ModelReading
 from fewest.engine.move_groups import MoveGroups
 from fewest.engine.row_turns import ManyRows
@@ -257,10 +257,7 @@ def _with_joint_columns(
     if not inside.joint and not inside.encoding.probed:
         return inside, problem
 
-    def rows(cubes: Ints, moved: Bools) -> Floats:
-        mixed = vertices.rows(cubes, units.features(moved, differs[cubes]))
-        return inside.prepare(inside.encoding.transform(mixed))
-
+    rows = _prepared_vertices(inside, vertices, units, differs)
     goal = problem.goal[problem.goal_of]
     inside.check_ends(problem.start, goal, differs)
     joint, summed = on_cubes(inside.joint, units.unit_of, problem.movable, problem.start, rows)
@@ -281,6 +278,30 @@ def _with_joint_columns(
             raise DoubtError("rows mixed from cases and references have values that are not finite")
         inside = inside.wide_enough(widest[None], goal)
     return inside, problem
+
+
+def _prepared_vertices(inside: ModelReading, vertices: Vertices, units: MoveGroups, differs: Bools) -> Rows:
+    """Prepared rows of vertices: mixed raw, or behind the transformers where each of their columns is one feature's.
+
+    That it is, was tried when the model was read (`Encoding.agrees`), and answers are scored from raw rows.
+    """
+    encoding, of_column = inside.encoding, inside.encoding.feature_of
+    if encoding.steps is not None and of_column is not None:
+        start, goal = (encoding.transform(part) for part in (vertices.start, vertices.goal))
+        if all(isinstance(part, np.ndarray) and part.dtype.kind == "f" for part in (start, goal)):
+
+            def mixed(cubes: Ints, moved: Bools) -> Floats:
+                from_goal = units.features(moved, differs[cubes])[:, np.maximum(of_column, 0)] & (of_column >= 0)
+                begin = cubes if vertices.start_of is None else vertices.start_of[cubes]
+                return inside.prepare(np.where(from_goal, goal[vertices.goal_of[cubes]], start[begin]))
+
+            return mixed
+
+    def rows(cubes: Ints, moved: Bools) -> Floats:
+        raw = vertices.rows(cubes, units.features(moved, differs[cubes]))
+        return inside.prepare(encoding.transform(raw))
+
+    return rows
 
 
 def credible_floor(attempt: Attempt) -> Floor | None:

@@ -90,7 +90,7 @@ class Encoding:
         if self.sources is None:
             return False
         a, b, c = (cells(rows) for rows in (first, second, mixed))
-        if a.shape[1] != len(self.sources) or c.shape != a.shape:
+        if not a.shape[1] == b.shape[1] == len(self.sources) or c.shape != a.shape:
             return False
         if self.feature_of is not None:
             feature_of = self.feature_of

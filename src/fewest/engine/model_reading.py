@@ -59,6 +59,7 @@ class ModelReading:
         structure = read(
             encoding.final, positive=decision.positive_index, against=decision.against_index,
             kind="proba" if decision.kind == "torch" else str(decision.kind), threshold=decision.cut,
+            width=len(encoding.sources),
         )  # fmt: skip
         if isinstance(structure, Opaque):
             blocks = encoding.feature_of is not None and _mixes(encoding, schema, cases, goals)

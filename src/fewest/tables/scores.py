@@ -71,16 +71,23 @@ def _torch_outputs(model: Any, X: Any) -> Any:
         return model(torch.tensor(values, device=home_of(model)))  # a copy: tables may be read-only
 
 
+def as_net_input(model: Any, X: Any) -> Any:
+    """Numbers in the precision of its weights for a net of skorch, which takes no other; as they are for the others."""
+    if not type(model).__module__.startswith("skorch.") or not isinstance(X, np.ndarray):
+        return X
+    return X.astype(str(next(iter(model.module_.parameters())).dtype).removeprefix("torch."), copy=False)
+
+
 def chances_of(model: Any, out: Any) -> Any:
     """Chances of the classes 0 and 1 (n, 2) as a tensor, from a module's two outputs or one logit per row."""
     import torch
 
     if out.ndim == 2 and out.shape[1] == 2:
-        return out if _last_layer(model) == "Softmax" else torch.softmax(out, dim=1)
+        return out if last_layer(model) == "Softmax" else torch.softmax(out, dim=1)
     if out.numel() != len(out):
         return out[..., None]  # wrong shape: reported by the caller
     out = out.reshape(len(out))
-    chance = out if _last_layer(model) == "Sigmoid" else torch.sigmoid(out)
+    chance = out if last_layer(model) == "Sigmoid" else torch.sigmoid(out)
     return torch.stack([1 - chance, chance], dim=1)
 
 
@@ -89,7 +96,7 @@ def torch_chances(model: Any, X: Any) -> npt.NDArray[Any]:
     return np.asarray(chances_of(model, _torch_outputs(model, X)).cpu())
 
 
-def _last_layer(model: Any) -> str:
+def last_layer(model: Any) -> str:
     """Class of the layer that a module ends in; the last part of a sequence may be a sequence itself."""
     layers = list(model.children())
     while layers and type(layers[-1]).__name__ == "Sequential":
@@ -100,7 +107,7 @@ def _last_layer(model: Any) -> str:
 def warn_of_chances(model: Any, X: Any) -> None:
     """Warn where a module's outputs look like chances already: another sigmoid would make all of them 0.5 or more."""
     out = np.asarray(_torch_outputs(model, X).cpu())
-    if _last_layer(model) not in ("Sigmoid", "Softmax") and len(out) > 1 and bool(((out >= 0) & (out <= 1)).all()):
+    if last_layer(model) not in ("Sigmoid", "Softmax") and len(out) > 1 and bool(((out >= 0) & (out <= 1)).all()):
         warnings.warn(
             "all outputs of the module lie between 0 and 1: they are taken for logits, though they look like chances\n"
             "  Try: let the module end in its last Linear layer, or in a Sigmoid layer of its own",

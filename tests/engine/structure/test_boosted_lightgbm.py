@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 from scipy import sparse
 
-from fewest.engine.structure import as_float32_values, read
+from fewest.engine.structure import Additive, as_float32_values, read
 
 lightgbm = pytest.importorskip("lightgbm")
 
@@ -139,8 +139,16 @@ def test_wrong_readings_are_caught(tools, train, rows):
         assert tools.wrong(model, broken, edged, 0.45, raw=margin)
 
 
-def test_what_is_not_read_says_so(train, train3):
-    linear = boosted(linear_tree=True).fit(named(train[0]), train[1])
-    assert "linear trees" in read(linear).reason
+def test_linear_leaves_are_read(tools, train, train3, rows):
+    for settings in ({}, {"num_leaves": 31, "linear_lambda": 0.1}, {"boosting_type": "dart"}):
+        model = boosted(linear_tree=True, **settings).fit(named(train[0]), train[1])
+        for asked in tools.questions():
+            structure, _ = tools.check_it(model, named(with_gaps(rows, 3)), asked, raw=margin)
+        assert isinstance(structure, Additive)
+    model = boosted(linear_tree=True).fit(named(train3[0]), train3[1])
+    tools.check_it(model, named(rows), {"positive": 2, "against": 0, "threshold": 0.0})
+
+
+def test_what_is_not_read_says_so(train3):
     apart = boosted(objective="multiclassova").fit(named(train3[0]), train3[1])
     assert "multiclassova" in read(apart, against=0).reason

@@ -84,6 +84,8 @@ def torch_score(module, rows, positive=1, against=None, kind="proba"):
         ends = type(module[-1]).__name__
         if ends == "Sigmoid":
             out = torch.logit(out)
+        if ends == "Softmax":
+            out = torch.log(out)
         if out.shape[1] > 2:
             return (out[:, positive] - out[:, against]).numpy()
         logit = (out[:, 0] if out.shape[1] == 1 else torch.diff(out)[:, 0]).numpy()
@@ -98,6 +100,8 @@ def torch_score(module, rows, positive=1, against=None, kind="proba"):
         (("Tanh",), {"final": "Sigmoid"}),
         (("Sigmoid", "Sigmoid"), {"outputs": 2}),
         (("ReLU", "Identity"), {"outputs": 2, "final": "LogSoftmax"}),
+        (("ReLU",), {"outputs": 2, "final": "Softmax"}),
+        (("LeakyReLU", "ReLU"), {}),
         (("ReLU",), {"dtype": "double"}),
         ((), {}),
     ],
@@ -146,8 +150,8 @@ def test_torch_outputs_are_compared_and_wrong_readings_caught(tools, scaled):
 def test_torch_modules_that_are_not_read_say_so():
     torch = pytest.importorskip("torch")
     assert "eval" in read(sequential("ReLU").train()).reason
-    assert "Softmax" in read(sequential("ReLU", outputs=2, final="Softmax")).reason
+    assert "softmax" in read(sequential("ReLU", outputs=1, final="Softmax")).reason
     assert "differ" in read(sequential("ReLU", "Tanh")).reason
     assert "LayerNorm" in read(torch.nn.Sequential(torch.nn.LayerNorm(6), torch.nn.Linear(6, 1)).eval()).reason
     assert "outputs" in read(sequential("ReLU", outputs=3)).reason
-    assert "end in a Linear" in read(torch.nn.Sequential(torch.nn.Linear(6, 4), torch.nn.ReLU()).eval()).reason
+    assert "4 outputs" in read(torch.nn.Sequential(torch.nn.Linear(6, 4), torch.nn.ReLU()).eval()).reason

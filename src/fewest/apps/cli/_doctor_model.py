@@ -31,7 +31,7 @@ REMEDIES = {
     "function of raw rows": "pass the model itself",
     "training mode": "call model.eval() before it is saved",
     "last model": "use a linear final_estimator, such as LogisticRegression",
-    "linear trees": "fit it with linear_tree=False",
+    "features together": "let a column depend on six features or fewer; linear trees of LightGBM: max_depth=6",
     "categorical": "encode the categories before the model",
 }
 

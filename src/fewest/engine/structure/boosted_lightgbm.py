@@ -11,6 +11,7 @@ import numpy as np
 
 from fewest.engine.structure._trees import ModelTree, stack
 from fewest.engine.structure.base import Opaque, as_float32_values, as_floats
+from fewest.engine.structure.linear_leaves import LinearTree, read_linear_leaves
 from fewest.engine.structure.question import FoundQuestion, Question, exponential, logistic, number_link, plain
 from fewest.tables.arrays import Bools, Floats
 
@@ -31,8 +32,6 @@ def read_lightgbm(model: Any, question: Question) -> FoundQuestion | Opaque:
         return Opaque(f"LightGBM objective {' '.join(words)} is not read")
     if (question.against is None) == (words[0] == "multiclass"):
         return Opaque(f"LightGBM objective {words[0]} does not fit the question")
-    if any(block.get("is_linear", "0") != "0" for block in blocks):
-        return Opaque("LightGBM linear trees are not read")
     per_round = int(header["num_tree_per_iteration"])
     scale = 1.0 if "average_output" not in header else per_round / len(blocks)
     parsed = [(number % per_round, _Block(block)) for number, block in enumerate(blocks)]
@@ -40,7 +39,7 @@ def read_lightgbm(model: Any, question: Question) -> FoundQuestion | Opaque:
     if mixed:
         return Opaque("LightGBM treats zero as missing in some splits of a column and not in others")
     signs = question.parts
-    trees = [block.tree(scale * signs[output]) for output, block in parsed if output in signs]
+    used = [(scale * signs[output], block) for output, block in parsed if output in signs]
     sigmoid = next((float(word.split(":")[1]) for word in words if word.startswith("sigmoid:")), 1.0)
     categorical = sorted({int(column) for _, block in parsed for column in block.column[block.categorical]})
     prepare = _Values(booster.pandas_categorical, zero, categorical)
@@ -48,7 +47,10 @@ def read_lightgbm(model: Any, question: Question) -> FoundQuestion | Opaque:
     if question.kind == "value":
         of_words = {**dict.fromkeys(_CHANCES, link), **dict.fromkeys(_LOGARITHMS, exponential())}
         link = number_link(question, of_words.get(words[0], plain()))
-    return stack(trees, 0.0, link, question, prepare, int(header["max_feature_idx"]) + 1)
+    width = int(header["max_feature_idx"]) + 1
+    if any(block.linear for _, block in parsed):  # LightGBM takes no zero for missing then
+        return read_linear_leaves([block.with_functions(f) for f, block in used], link, question, prepare, width)
+    return stack([block.tree(factor) for factor, block in used], 0.0, link, question, prepare, width)
 
 
 def _parsed(text: str) -> tuple[dict[str, str], list[dict[str, str]]]:
@@ -81,6 +83,11 @@ class _Block:
         self.categorical = (decision & 1).astype(bool)
         self.default_left = (decision & 2).astype(bool)
         self.missing = (decision >> 2) & 3
+        self.linear = block.get("is_linear", "0") != "0"
+        ends = np.cumsum(numbers("num_features", np.int64)) if self.linear else np.zeros(len(self.leaf_value), int)
+        self.leaf_const = numbers("leaf_const", np.float64) if self.linear else self.leaf_value
+        self.leaf_features = np.split(numbers("leaf_features", np.int64), ends)[:-1]
+        self.leaf_coeff = np.split(numbers("leaf_coeff", np.float64), ends)[:-1]
 
     def tree(self, factor: float) -> ModelTree:
         """The tree with its leaves times factor."""
@@ -97,6 +104,17 @@ class _Block:
             np.concatenate([goes_left, np.zeros(leaves, dtype=bool)]),
             np.concatenate([np.zeros(inner), factor * self.leaf_value]),
             levels,
+        )
+
+    def with_functions(self, factor: float) -> LinearTree:
+        """The tree with the linear functions of its leaves, all times factor."""
+        inner = len(self.column)
+        none: list[Any] = [np.zeros(0, dtype=np.int64)] * inner
+        return LinearTree(
+            self.tree(factor),
+            np.concatenate([np.zeros(inner), factor * self.leaf_const]),
+            none + self.leaf_features,
+            none + [factor * own for own in self.leaf_coeff],
         )
 
     def _levels(self, number: int) -> Bools:

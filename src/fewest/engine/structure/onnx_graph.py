@@ -13,8 +13,9 @@ import numpy as np
 
 from fewest.engine.structure._trees import ModelTree, stack, sum_tolerance
 from fewest.engine.structure.base import Additive, Opaque
-from fewest.engine.structure.networks import Layers, network
+from fewest.engine.structure.networks import network
 from fewest.engine.structure.question import EPS32, FoundQuestion, Link, Question, logistic, plain
+from fewest.engine.structure.torch_graph import Layers
 from fewest.tables.arrays import Floats
 
 _ACTIVATIONS = {"Relu": "relu", "Tanh": "tanh", "Sigmoid": "logistic"}

@@ -29,6 +29,7 @@ class Question:
     threshold: float = 0.5  # Positive means score >= threshold
     # Uncertainty of the threshold itself, in score units (a calibrator's inverse is computed, not stored)
     slack: float = 0.0
+    width: int | None = None  # Columns of the model's input, where they are known
 
     @property
     def sign(self) -> float:

@@ -23,7 +23,7 @@ from fewest.engine.structure.kernel_sums import (
     read_support_vectors,
 )
 from fewest.engine.structure.neighbours import NEIGHBOURS, read_neighbours
-from fewest.engine.structure.networks import read_mlp, read_torch
+from fewest.engine.structure.networks import read_mlp, read_skorch, read_torch
 from fewest.engine.structure.onnx_graph import read_onnx
 from fewest.engine.structure.own_trees import NEUTRAL, read_leaf_sum, read_neutral
 from fewest.engine.structure.question import FoundQuestion, Question
@@ -38,6 +38,7 @@ from fewest.engine.structure.sklearn_trees import (
     read_isolation_forest,
     read_tree,
 )
+from fewest.engine.structure.spark_pipelines import read_spark
 from fewest.errors import UsageError
 from fewest.tables.model_kinds import NUMBERS, own_threshold
 
@@ -77,11 +78,12 @@ _READERS: dict[tuple[str, str], Reader] = {
     **{("lightgbm", name): read_lightgbm for name in ("LGBMClassifier", "LGBMRegressor", "Booster")},
     **{("catboost", name): read_catboost for name in ("CatBoostClassifier", "CatBoostRegressor")},
     **{("interpret", f"ExplainableBoosting{kind}"): read_ebm for kind in ("Classifier", "Regressor")},
-    ("torch", "Sequential"): read_torch,
+    **{("skorch", f"NeuralNet{kind}Classifier"): read_skorch for kind in ("", "Binary")},
     **{("fewest", name): read_neutral for name in NEUTRAL},
     ("fewest", "LeafSumClassifier"): read_leaf_sum,
     ("fewest", "LightGBMModel"): read_lightgbm,
     ("fewest", "OnnxClassifier"): read_onnx,
+    ("fewest", "SparkClassifier"): read_spark,
 }
 _WRAPPERS = {
     "FrozenEstimator": "estimator",
@@ -95,22 +97,23 @@ _WRAPPERS = {
 
 
 def read(
-    model: Any, *, positive: int = 1, against: int | None = None, kind: str = "proba", threshold: float | None = None
-) -> Structure | Opaque:
+    model: Any, *, positive: int = 1, against: int | None = None, kind: str = "proba", threshold: float | None = None,
+    width: int | None = None,
+) -> Structure | Opaque:  # fmt: skip
     """Read what is inside a fitted classifier: a final estimator, not a Pipeline; `Opaque` says why it cannot be.
 
     ``positive`` and ``against`` are positions in ``classes_``, the latter for three or more classes: the score is then
     the difference of the two, or without it the least of the differences to all others; one of probabilities that come
     from raw scores of all classes is read for a threshold of 0 alone. ``kind`` is the score that a decision compares
     with its threshold: the probability of the class, the decision function (turned round for ``positive=0``), or
-    whether the predicted label is that class.
+    whether the predicted label is that class. ``width``: the columns it is fed, which torch modules do not tell.
     """
     if kind not in METHODS:
         raise UsageError(f"kind {kind!r} is not known", do=f"use one of {', '.join(METHODS)}")
     labels = getattr(model, "classes_", None)
     count = 2 if labels is None or isinstance(labels, list) else len(labels)
     cut = threshold if threshold is not None else 0.5 if against is None and count < 3 else 0.0
-    question = Question(int(positive), against, kind, float(cut))
+    question = Question(int(positive), against, kind, float(cut), width=width)
     if count > 2 and against is None and kind in ("proba", "decision"):
         return read_rivals(model, question, count, find)
     found = find(model, question)
@@ -132,12 +135,16 @@ def find(model: Any, question: Question) -> FoundQuestion | Opaque:
     if name == "Pipeline" and _origin(model) == "sklearn":
         return read_pipeline(model, question, find)
     reader = _READERS.get((_origin(model), name))
+    if reader is None and hasattr(model, "named_modules") and hasattr(model, "state_dict"):
+        reader = read_torch
     if reader is None:
         return Opaque(f"{name} is not a model whose inside can be read")
     settled = _settled(model, question)
     if isinstance(settled, Opaque):
         return settled
     there = [kind for kind, method in METHODS.items() if hasattr(model, method)]
+    if reader is read_torch and there:
+        return Opaque(f"{name} has a {METHODS[there[0]]} of its own")
     if there and question.kind not in there:  # a torch module has none of them
         return Opaque(f"{name} has no {METHODS[question.kind]}; ask for kind={there[0]!r}")
     try:

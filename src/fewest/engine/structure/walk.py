@@ -65,6 +65,33 @@ def ensemble_raw(  # type: ignore[no-untyped-def]
     return out
 
 
+@njit(cache=True, nogil=True)
+def linear_leaf_sums(  # type: ignore[no-untyped-def]
+    Z, column, threshold, left, right, missing_left, category, left_levels, value, root, constant, begin, used, factor,
+    term_of, terms,
+):  # fmt: skip
+    """What the leaves of each row add to each term: a linear function, or a value where a column of it is missing."""
+    out = np.zeros((Z.shape[0], terms))
+    for i in range(Z.shape[0]):
+        for tree in range(root.shape[0]):
+            node = root[tree]
+            while column[node] >= 0:
+                z = Z[i, column[node]]
+                if goes_left(z, threshold[node], missing_left[node], category[node], left_levels):
+                    node = left[node]
+                else:
+                    node = right[node]
+            total = constant[node]
+            for at in range(begin[node], begin[node + 1]):
+                x = Z[i, used[at]]
+                if np.isnan(x):
+                    total = value[node]
+                    break
+                total += factor[at] * x
+            out[i, term_of[node]] += total
+    return out
+
+
 @njit(cache=True, nogil=True, inline="always")
 def _side(z, threshold, missing_left):  # type: ignore[no-untyped-def]
     """1 for left, 0 for right, without a branch: which way a row goes cannot be foreseen."""
