@@ -16,8 +16,7 @@ import sys
 from pathlib import Path
 
 from fewest.experiments.paper import find
-from fewest.experiments.paper.models import CLUSTERS, MODELS
-from fewest.experiments.paper.points import CLUSTER_WAYS
+from fewest.experiments.paper.models import CLUSTER_WAYS, CLUSTERS, MODELS
 
 FOLDER = Path(__file__).parents[1] / "docs" / "benchmarks" / "paper"
 PAGE, SINGLE = FOLDER / "sevc-procedures.md", FOLDER / "sev1.md"

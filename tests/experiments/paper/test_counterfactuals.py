@@ -66,6 +66,7 @@ def test_lines_of_a_missing_package_are_left_out_and_the_settings_know(monkeypat
     assert set(table.settings("german")["peers"]) == {"NICE", "SHAP top-k"}
     methods = {record.method for record in table.cells("german", 0, lambda line: None)}
     assert {method.split(" ", 1)[1] for method in methods} == {*SEV, "NICE", "SHAP top-k"}
+    assert list(with_all["lines"]) == ["clusters paper", "clusters"]
     assert with_all["cases"] != CounterfactualsTable().settings("german")["cases"]
 
 
@@ -157,8 +158,19 @@ def test_every_published_figure_stands_in_the_paper() -> None:
     ]
     typed = [
         tuple(number for pair in figures.values() for number in pair)
-        for figures in CounterfactualsTable.published.values()
+        for (_, method), figures in CounterfactualsTable.published.items()
+        if method != "L2LR SEV-cluster paper"
     ]
     assert len(found) == 42
     assert typed == found
     assert str(CounterfactualsTable.published["german", "L2LR Wachter"]["features"]) == "6.00 ± 0.00"
+
+
+def test_the_printed_sev_cluster_stands_beside_both_procedures_under_their_names() -> None:
+    table = CounterfactualsTable()
+    ours, papers = (table.published["fico", f"L2LR {line}"] for line in ("SEV-cluster", "SEV-cluster paper"))
+    assert ours == papers
+    shown = [table.shown(method) for method in table.methods[:4]]
+    assert shown == [
+        "L2LR SEV1", "L2LR SEV-cluster, paper's procedure", "L2LR SEV-cluster, ours (default)", "L2LR sparsest"
+    ]  # fmt: skip

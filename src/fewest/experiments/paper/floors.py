@@ -55,6 +55,10 @@ class FloorsTable(Table):
         return {"models": KINDS, "floors": FLOORS, "cases": QUICK_CASES if self.quick else CASES, "n_clusters": count,
                 "m": m, "seconds": QUICK_SECONDS if self.quick else SECONDS, **changed_defaults()}  # fmt: skip
 
+    def shown(self, method: str) -> str:
+        """Whose procedure SEV-cluster is here."""
+        return method.replace(WAYS[1], f"{WAYS[1]}, ours (default),")
+
     def cells(self, dataset: str, split: int, tell: Tell) -> list[Record]:
         """Fit both models on one split and explain the same cases at every floor."""
         rows, settings, records = self.rows(dataset, split), self.settings(dataset), []

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from importlib.util import find_spec
 from typing import Any, ClassVar
 
 import numpy as np
@@ -28,6 +27,7 @@ from fewest.experiments.paper.base import (
 from fewest.experiments.paper.data import Rows, load_split
 from fewest.experiments.paper.models import (
     CASES,
+    CLUSTER_WAYS,
     CLUSTERS,
     MODELS,
     Densities,
@@ -38,6 +38,7 @@ from fewest.experiments.paper.models import (
     explain,
     fit,
     performance,
+    ways_here,
 )
 from fewest.explainer import Explainer
 from fewest.references import References
@@ -45,17 +46,10 @@ from fewest.results.explanations import Explanations
 from fewest.tables.schema import MAX_DECIMALS, Schema
 
 FLEXIBILITY = (0.05, 0.10, 0.20)
-# Lines of SEV-cluster -> how they are named, and what `references.clusters` is given beside the number and m.
-CLUSTER_WAYS: dict[str, tuple[str, dict[str, Any]]] = {
-    "clusters paper": ("paper's procedure", {"preset": "paper"}),
-    "clusters authors": ("authors' code", {"preset": "authors"}),
-    "clusters": ("ours (default)", {}),
-}
 PRESETS = {
     "paper": ("clusters paper",), "authors": ("clusters authors",), "ours": ("clusters",),
     "both": tuple(CLUSTER_WAYS),
 }  # fmt: skip
-MAPPED = "pacmap"  # what the paper's procedure and the authors' code need beside the core
 KINDS = ("L2LR", "L1LR")
 # How much of the way from the typical accepted case to the boundary the reference is moved; the paper does not say.
 SHARES = (0.0, 0.25, 0.5, 0.75, 0.9)
@@ -64,11 +58,6 @@ STEPS = 1000
 QUICK_CASES = 100
 # FICO: mean SEV, then the share of cases with at least 3, 6 and 10 features, in per cent.
 SENSITIVITY = printed("printed_other.csv", "sensitivity")
-
-
-def ways_here() -> tuple[str, ...]:
-    """Lines of SEV-cluster that can be measured with what is installed."""
-    return tuple(way for way, (_, given) in CLUSTER_WAYS.items() if not given or find_spec(MAPPED) is not None)
 
 
 def _printed(table: str, l_inf: str) -> Published:
