@@ -1,43 +1,74 @@
-"""Copy what `fewest paper all --data-dir DATA --out DIR` made into docs/benchmarks/paper.
+"""Copy what `fewest paper all | table | figure --data-dir DATA --out DIR` made into docs/benchmarks/paper.
 
 python benchmarks/paper_pages.py DIR
 
-Left behind are units, JSON and PNG (the same in other forms), and cases of datasets whose terms do not let single rows
-be passed on.
+Pages and pictures that DIR does not have stay as they are; the contents list all that are there, with the datasets and
+splits of each. Left behind are units, JSON and PNG (the same in other forms), what is quick, and cases of datasets
+whose terms do not let single rows be passed on.
 """
 
 from __future__ import annotations
 
-import re
 import shutil
 import sys
+from collections.abc import Iterator
 from pathlib import Path
+
+from fewest.experiments import paper
+from fewest.experiments.paper import figures
 
 FOLDER = Path(__file__).parent.parent / "docs" / "benchmarks" / "paper"
 OPEN_TERMS = ("CC BY 4.0", "ODbL 1.0")
-PNG = re.compile(r"Also as \[PNG\]\([^)]*\) and, the numbers, as \[CSV\]")
+PROCEDURES = "sevc-procedures"
 HOW = """
-Written by `fewest paper all --data-dir DATA --out DIR` and copied by `benchmarks/paper_pages.py`. Its units were
-measured in several sittings and kept (`docs/benchmarks/units` has those of the training tables, with where they were
-measured). Cases of COMPAS, FICO and Headline are made too, and not copied: their terms do not let rows be passed on.
+Written by `benchmarks/paper_pages.py` from what `fewest paper all --data-dir DATA --out DIR` makes, or `fewest paper
+table NAME` and `figure NAME` one by one; units were measured in several sittings and kept (`docs/benchmarks/units` has
+those of SEV-cluster and of the training tables, with where they were measured). Every page says its settings; here are
+its datasets and, in brackets, splits. Cases of COMPAS, FICO and Headline are made too, and not copied: their terms do
+not let rows be passed on.
 """
 
 
 def main(made: str) -> None:
-    shutil.rmtree(FOLDER, ignore_errors=True)
-    (FOLDER / "figures").mkdir(parents=True)
+    """Copy, and write the contents."""
+    (FOLDER / "figures").mkdir(parents=True, exist_ok=True)
+    wanted = {*paper.names(), *figures.names()}
     for ending in ("svg", "csv"):
         for picture in Path(made, "figures").glob(f"*.{ending}"):
-            shutil.copy(picture, FOLDER / "figures")
-    kept_back = [page.name for page in Path(made).glob("examples-*.md") if not may_be_shown(page)]
+            if picture.stem in wanted:
+                shutil.copy(picture, FOLDER / "figures")
     for page in Path(made).glob("*.md"):
-        if page.name not in (*kept_back, "index.md"):
+        if page.stem in wanted or (page.stem.startswith("examples-") and may_be_shown(page)):
             shutil.copy(page, FOLDER)
-    lines = Path(made, "index.md").read_text(encoding="utf-8").splitlines()
-    contents = [PNG.sub("The numbers as [CSV]", line) for line in lines if not any(f"({x})" in line for x in kept_back)]
-    first_heading = next(k for k, line in enumerate(contents) if line.startswith("## "))
-    contents.insert(first_heading, HOW.strip() + "\n")
-    (FOLDER / "index.md").write_text("\n".join(contents) + "\n", encoding="utf-8")
+    (FOLDER / "index.md").write_text("\n\n".join(contents()) + "\n", encoding="utf-8")
+
+
+def contents() -> Iterator[str]:
+    """The parts of the contents."""
+    yield "# Improving Decision Sparsity: measured again"
+    yield HOW.strip()
+    yield "## Tables and cases"
+    order = [*paper.names(), *sorted(path.stem for path in FOLDER.glob("examples-*.md"))]
+    order.insert(order.index("sevc") + 1, PROCEDURES)
+    lines = [_line(FOLDER / f"{name}.md") for name in order if (FOLDER / f"{name}.md").is_file()]
+    yield "\n".join(["| page | datasets |", "|---|---|", *lines])
+    for name in figures.names():
+        if (FOLDER / "figures" / f"{name}.svg").is_file():
+            figure, stem = figures.find(name), f"figures/{name}"
+            yield f"## {figure.title}\n\n![{figure.title}]({stem}.svg)"
+            yield f"{figure.caption} The numbers as [CSV]({stem}.csv)."
+
+
+def _line(page: Path) -> str:
+    """A page by its title, and the splits of each of its datasets."""
+    text = page.read_text(encoding="utf-8").splitlines()
+    rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in text if line.startswith("| ")]
+    counts: dict[str, set[str]] = {}
+    if rows and "splits" in rows[0]:
+        for row in rows[1:]:
+            counts.setdefault(row[0], set()).add(row[rows[0].index("splits")])
+    said = ", ".join(f"{name} ({' and '.join(sorted(splits, key=int))})" for name, splits in counts.items())
+    return f"| [{text[0].removeprefix('# ')}]({page.name}) | {said or page.stem.removeprefix('examples-')} |"
 
 
 def may_be_shown(page: Path) -> bool:

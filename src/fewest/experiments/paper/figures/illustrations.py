@@ -37,7 +37,8 @@ class TwoCasesFigure(Figure):
     name: ClassVar[str] = "two_cases"
     title: ClassVar[str] = "Cluster-based SEV of two cases"
     caption: ClassVar[str] = (
-        "Two cases that are compared with the centres of two clusters, where there are two (the paper's Fig. 2). The "
+        "Two cases that are compared with the centres of two clusters, where there are two (the paper's Fig. 2); "
+        "clusters are ours, and a case is compared with the centre nearest in its features. The "
         "numbers have, of each, the query, the explanation and the reference, feature by feature, with what the model "
         "says (its Table 2)."
     )
