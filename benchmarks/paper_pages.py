@@ -9,13 +9,17 @@ whose terms do not let single rows be passed on.
 
 from __future__ import annotations
 
+import platform
 import shutil
 import sys
 from collections.abc import Iterator
+from datetime import date
 from pathlib import Path
 
 from fewest.experiments import paper
 from fewest.experiments.paper import figures
+from fewest.experiments.paper.everything import PACKAGES
+from fewest.persistence.versions import versions
 
 FOLDER = Path(__file__).parent.parent / "docs" / "benchmarks" / "paper"
 OPEN_TERMS = ("CC BY 4.0", "ODbL 1.0")
@@ -47,6 +51,8 @@ def contents() -> Iterator[str]:
     """The parts of the contents."""
     yield "# Improving Decision Sparsity: measured again"
     yield HOW.strip()
+    packages = ", ".join(f"{name} {version}" for name, version in versions(PACKAGES).items())
+    yield f"Last written {date.today():%Y-%m-%d} with Python {platform.python_version()}, {packages}."
     yield "## Tables and cases"
     order = [*paper.names(), *sorted(path.stem for path in FOLDER.glob("examples-*.md"))]
     order.insert(order.index("sevc") + 1, PROCEDURES)

@@ -51,7 +51,7 @@ INDEX, CONTENTS = "index.html", "index.md"
 PACKAGES = ("fewest", "numpy", "pandas", "scikit-learn", "numba", "torch", "tree-praxis", "gosdt", "pacmap", "dice-ml")
 MOST_ROWS = 60
 PIXELS = 96  # of an inch of a picture
-QUICK = "Quick settings: few rows and small models. This shows that everything runs; nothing here is to be compared."
+QUICK = "Quick settings: few rows, few and small models. This shows that it runs; nothing here is to be compared."
 EXAMPLES = "fewest.experiments.paper.examples"
 
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from fewest import references
 from fewest.decision import Decision
-from fewest.experiments.paper.allopt import OTHER_WALK, SCHEDULE, TRAINED, WALKS
+from fewest.experiments.paper.allopt import OTHER_WALK, QUICK_TRAINED, SCHEDULE, TRAINED, WALKS
 from fewest.experiments.paper.base import PERFORMANCE, Published, Record, Table, TableColumn, Tell
 from fewest.experiments.paper.data import Rows
 from fewest.experiments.paper.models import CASES, CLUSTERS, changed_defaults, performance, quietly
@@ -89,7 +89,7 @@ class ExpoCurveTable(Table):
         rows = rows._replace(X_train=rows.X_train[:MOST_ROWS], y_train=rows.y_train[:MOST_ROWS])
         records: list[Record] = []
         grid = (GRID[0], GRID[-1]) if self.quick else GRID
-        for model in TRAINED:
+        for model in QUICK_TRAINED if self.quick else TRAINED:
             for way in REGULARIZERS:
                 folds = []
                 for number, fold in enumerate(self.folds(dataset, rows), start=1):

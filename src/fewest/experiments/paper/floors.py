@@ -15,6 +15,7 @@ from fewest.results.explanation import Status
 
 KINDS = ("L2LR", "GBDT")
 FLOORS = (0.0, 0.01, 0.05, 0.10, 0.25)
+QUICK_KINDS, QUICK_FLOORS = ("L2LR",), (0.0, 0.05)
 WAYS = ("SEV1", "SEV-cluster")
 CASES, QUICK_CASES = 60, 8  # of those decided against among the first test rows
 SECONDS, QUICK_SECONDS = 20.0, 2.0  # of one line on one split; cases left then are counted as stopped
@@ -52,7 +53,8 @@ class FloorsTable(Table):
     def settings(self, dataset: str) -> Mapping[str, Any]:
         """Everything that decides the figures beside the data and the split."""
         count, m = clusters_of(dataset, self.folder)
-        return {"models": KINDS, "floors": FLOORS, "cases": QUICK_CASES if self.quick else CASES, "n_clusters": count,
+        kinds, floors = (QUICK_KINDS, QUICK_FLOORS) if self.quick else (KINDS, FLOORS)
+        return {"models": kinds, "floors": floors, "cases": QUICK_CASES if self.quick else CASES, "n_clusters": count,
                 "m": m, "seconds": QUICK_SECONDS if self.quick else SECONDS, **changed_defaults()}  # fmt: skip
 
     def shown(self, method: str) -> str:
@@ -63,7 +65,7 @@ class FloorsTable(Table):
         """Fit both models on one split and explain the same cases at every floor."""
         rows, settings, records = self.rows(dataset, split), self.settings(dataset), []
         X, y = rows.X_train, rows.y_train
-        for kind in KINDS:
+        for kind in settings["models"]:
             decision = Decision(fit(kind, dataset, X, y, self.quick), positive=1)
             density = credibility.mixture(decision, X, y, n_components=settings["n_clusters"])
             cases = rows.X_test[decision.verdicts(rows.X_test).positive].iloc[: settings["cases"]]
@@ -72,7 +74,7 @@ class FloorsTable(Table):
             for way, refs in zip(WAYS, ways, strict=True):
                 tell(f"    {dataset}, split {split}: {kind} {way}")
                 free: Any = None
-                for floor in FLOORS:
+                for floor in settings["floors"]:
                     name = f"{kind} {way} floor {floor:.2f}"
                     if refs is None or len(cases) == 0:
                         records.append(Record(dataset, name, {"decided": float(len(cases))}))

@@ -46,6 +46,7 @@ from fewest.results.explanations import Explanations
 from fewest.tables.schema import MAX_DECIMALS, Schema
 
 FLEXIBILITY = (0.05, 0.10, 0.20)
+QUICK_MODELS, QUICK_FLEXIBILITY = ("GBDT", "L2LR"), (0.10,)
 PRESETS = {
     "paper": ("clusters paper",), "authors": ("clusters authors",), "ours": ("clusters",),
     "both": tuple(CLUSTER_WAYS),
@@ -111,7 +112,8 @@ class PointsTable(Table):
         count, m = clusters_of(dataset, self.folder)
         chosen = {} if self.preset is None else {"table": self.name, "preset": self.preset}
         lines = {name: CLUSTER_WAYS[name][1] for name in ways_here()}
-        return {"models": MODELS, "n_clusters": count, "m": m, "flexibility": FLEXIBILITY, "cases": CASES, "layout": 5,
+        kinds, amounts = (QUICK_MODELS, QUICK_FLEXIBILITY) if self.quick else (MODELS, FLEXIBILITY)
+        return {"models": kinds, "n_clusters": count, "m": m, "flexibility": amounts, "cases": CASES, "layout": 5,
                 "lines": lines, **chosen, **changed_defaults()}  # fmt: skip
 
     def shown(self, method: str) -> str:
@@ -122,11 +124,11 @@ class PointsTable(Table):
         return method if way is None else f"{' '.join([model, *eps])}, {way[0]}"
 
     def cells(self, dataset: str, split: int, tell: Tell) -> list[Record]:
-        """Fit the four models on one split and explain with all references."""
+        """Fit the models on one split, four unless quick, and explain with all references."""
         rows = self.rows(dataset, split)
         records: list[Record] = []
         densities: Densities | None = None
-        for kind in MODELS:
+        for kind in self.settings(dataset)["models"]:
             tell(f"    {dataset}, split {split}: {kind}")
             model = fit(kind, dataset, rows.X_train, rows.y_train, self.quick)
             decision = Decision(model, positive=1)
@@ -150,7 +152,8 @@ class PointsTable(Table):
             centres = accepted(references.clusters, decision, X, y, n_clusters=count, m=m, **CLUSTER_WAYS[way][1])
             if self.preset is None or self.name == "sevc":
                 yield f"{{kind}} {way}", centres
-            for eps in FLEXIBILITY if self.preset is None or self.name == "sevcf" else ():
+            amounts = self.settings(dataset)["flexibility"]
+            for eps in amounts if self.preset is None or self.name == "sevcf" else ():
                 yield f"{{kind}} {way} {eps:.2f}", None if centres is None else centres.flexible(eps)
 
 
