@@ -10,7 +10,7 @@ import pytest
 
 from fewest import references
 from fewest.decision import Decision
-from fewest.experiments.paper import OwnData, figures, find
+from fewest.experiments.paper import OwnData, figures, find, floors
 from fewest.experiments.paper.base import NotOfThisTableError
 from fewest.models.trees import CARTClassifier
 
@@ -68,7 +68,9 @@ def test_a_tree_that_decides_all_alike_is_left_out() -> None:
         drawn("theorems", own)
 
 
-def test_credible_answers_need_no_fewer_features() -> None:
+def test_credible_answers_need_no_fewer_features(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(floors, "QUICK_KINDS", floors.KINDS)
+    monkeypatch.setattr(floors, "QUICK_FLOORS", floors.FLOORS)
     random = np.random.default_rng(0)
     X = pd.DataFrame(random.normal(size=(200, 3)), columns=["a", "b", "c"])
     own = OwnData.read(X, (X["a"] + X["b"] > 0.5).astype(int), 1, n_clusters=2)

@@ -368,7 +368,7 @@ class ExpoTable(Table):
         """Everything that decides the figures beside the data and the split."""
         most = {"rows": MOST_ROWS[dataset]} if dataset in MOST_ROWS else {}
         fixed = {"schedule": SCHEDULE, "regularised": REGULARISED, "cases": CASES, "layout": 1}
-        return {**fixed, **most, **changed_defaults()}
+        return {**fixed, **most, **({"models": tuple(QUICK_TRAINED)} if self.quick else {}), **changed_defaults()}
 
     def cells(self, dataset: str, split: int, tell: Tell) -> list[Record]:
         """Train each model in each way on one split."""

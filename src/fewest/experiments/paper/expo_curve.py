@@ -81,7 +81,7 @@ class ExpoCurveTable(Table):
             "held_out": walk.validation,
             "rows": None if dataset == "german" else MOST_ROWS,
         }
-        return {**fixed, **held, **changed_defaults()}
+        return {**fixed, **held, **({"models": tuple(QUICK_TRAINED)} if self.quick else {}), **changed_defaults()}
 
     def cells(self, dataset: str, split: int, tell: Tell) -> list[Record]:
         """Walk the grid for each model and regulariser, choose, and train again."""
