@@ -9,6 +9,7 @@ whose terms do not let single rows be passed on.
 
 from __future__ import annotations
 
+import json
 import platform
 import shutil
 import sys
@@ -23,6 +24,7 @@ from fewest.persistence.versions import versions
 
 FOLDER = Path(__file__).parent.parent / "docs" / "benchmarks" / "paper"
 OPEN_TERMS = ("CC BY 4.0", "ODbL 1.0")
+UNITS = FOLDER.parent / "units"
 PROCEDURES = "sevc-procedures"
 HOW = """
 Written by `benchmarks/paper_pages.py` from what `fewest paper all --data-dir DATA --out DIR` makes, or `fewest paper
@@ -53,6 +55,7 @@ def contents() -> Iterator[str]:
     yield HOW.strip()
     packages = ", ".join(f"{name} {version}" for name, version in versions(PACKAGES).items())
     yield f"Last written {date.today():%Y-%m-%d} with Python {platform.python_version()}, {packages}."
+    yield _what_takes_longest()
     yield "## Tables and cases"
     order = [*paper.names(), *sorted(path.stem for path in FOLDER.glob("examples-*.md"))]
     order.insert(order.index("sevc") + 1, PROCEDURES)
@@ -63,6 +66,21 @@ def contents() -> Iterator[str]:
             figure, stem = figures.find(name), f"figures/{name}"
             yield f"## {figure.title}\n\n![{figure.title}]({stem}.svg)"
             yield f"{figure.caption} The numbers as [CSV]({stem}.csv)."
+
+
+def _what_takes_longest() -> str:
+    """Minutes that the kept units of the training tables took to train."""
+    minutes = {}
+    for name in ("alloptc", "allopt1", "expo"):
+        units = map(json.loads, (UNITS / f"{name}.jsonl").read_text(encoding="utf-8").splitlines())
+        minutes[name] = sum(record["figures"]["seconds"] for unit in units for record in unit["records"]) / 60
+    said = ", ".join(f"{name} {spent:.0f}" for name, spent in minutes.items())
+    return (
+        f"Training takes longest: of the kept units, in minutes of one core, {said}. That alone is "
+        f"{sum(minutes.values()) / 120:.1f} hours on two cores (`--jobs 2`), which leaves little of three hours for "
+        "everything else: a run of all tables takes longer, and its page says what each took. With `--splits 3` "
+        "training takes a third."
+    )
 
 
 def _line(page: Path) -> str:
