@@ -17,6 +17,9 @@ from collections.abc import Iterator
 from datetime import date
 from pathlib import Path
 
+import pandas as pd
+
+from fewest import datasets
 from fewest.experiments import paper
 from fewest.experiments.paper import figures
 from fewest.experiments.paper.everything import PACKAGES
@@ -26,11 +29,14 @@ FOLDER = Path(__file__).parent.parent / "docs" / "benchmarks" / "paper"
 OPEN_TERMS = ("CC BY 4.0", "ODbL 1.0")
 UNITS = FOLDER.parent / "units"
 PROCEDURES = "sevc-procedures"
+BOTH = ("closeness", "credibility", "flexibility", "counterfactual_scatter", "allopt_bars")
+OLDER = " *This picture was drawn before there were both procedures: it shows ours (default) alone.*"
 HOW = """
 Written by `benchmarks/paper_pages.py` from what `fewest paper all --data-dir DATA --out DIR` makes, or `fewest paper
 table NAME` and `figure NAME` one by one; units were measured in several sittings and kept (`docs/benchmarks/units` has
 those of SEV-cluster and of the training tables, with where they were measured). Every page says its settings; here are
-its datasets and, in brackets, splits. Cases of COMPAS, FICO and Headline are made too, and not copied: their terms do
+its datasets and, in brackets, splits. Where a line of clusters has no procedure's name it is ours (default), measured
+before there were both. Cases of COMPAS, FICO and Headline are made too, and not copied: their terms do
 not let rows be passed on.
 """
 
@@ -39,10 +45,11 @@ def main(made: str) -> None:
     """Copy, and write the contents."""
     (FOLDER / "figures").mkdir(parents=True, exist_ok=True)
     wanted = {*paper.names(), *figures.names()}
-    for ending in ("svg", "csv"):
-        for picture in Path(made, "figures").glob(f"*.{ending}"):
-            if picture.stem in wanted:
-                shutil.copy(picture, FOLDER / "figures")
+    for picture in Path(made, "figures").glob("*.svg"):
+        numbers = picture.with_suffix(".csv")
+        if picture.stem in wanted and _may_show_values(numbers):
+            shutil.copy(picture, FOLDER / "figures")
+            shutil.copy(numbers, FOLDER / "figures")
     for page in Path(made).glob("*.md"):
         if page.stem in wanted or (page.stem.startswith("examples-") and may_be_shown(page)):
             shutil.copy(page, FOLDER)
@@ -65,7 +72,8 @@ def contents() -> Iterator[str]:
         if (FOLDER / "figures" / f"{name}.svg").is_file():
             figure, stem = figures.find(name), f"figures/{name}"
             yield f"## {figure.title}\n\n![{figure.title}]({stem}.svg)"
-            yield f"{figure.caption} The numbers as [CSV]({stem}.csv)."
+            older = name in BOTH and "procedure" not in (FOLDER / f"{stem}.csv").read_text(encoding="utf-8")
+            yield f"{figure.caption} The numbers as [CSV]({stem}.csv).{OLDER if older else ''}"
 
 
 def _what_takes_longest() -> str:
@@ -93,6 +101,13 @@ def _line(page: Path) -> str:
             counts.setdefault(row[0], set()).add(row[rows[0].index("splits")])
     said = ", ".join(f"{name} ({' and '.join(sorted(splits, key=int))})" for name, splits in counts.items())
     return f"| [{text[0].removeprefix('# ')}]({page.name}) | {said or page.stem.removeprefix('examples-')} |"
+
+
+def _may_show_values(numbers: Path) -> bool:
+    """Whether the numbers of a figure hold no value of a case, or of datasets alone whose rows may be passed on."""
+    table = pd.read_csv(numbers)
+    found = table["dataset"].unique() if "value" in table else ()
+    return all(datasets.book(name).licence.startswith(OPEN_TERMS) for name in found)
 
 
 def may_be_shown(page: Path) -> bool:
