@@ -140,6 +140,21 @@ def test_counterfactuals_are_parted_into_model_and_method(monkeypatch: pytest.Mo
         draw(figure, ["fico"], {"counterfactuals": found})
 
 
+def test_a_legend_of_long_names_stays_inside_its_picture(monkeypatch: pytest.MonkeyPatch) -> None:
+    methods = [f"L2LR method number {k} with a long name" for k in range(9)]
+    found = [Record("german", method, {"features": 1.2, "l_inf": 0.4}) for method in methods]
+
+    def is_inside() -> bool:
+        picture = draw(figures.find("counterfactual_scatter"), ["german"], {"counterfactuals": found}).picture
+        picture.canvas.draw()
+        box = picture.legends[0].get_window_extent()
+        return bool(box.x0 >= 0 and box.x1 <= picture.bbox.width)
+
+    assert is_inside()
+    monkeypatch.setattr(figures, "LETTER", 0.0)
+    assert not is_inside(), "negative control: as many columns as for short names"
+
+
 def test_the_cube_of_the_figure_marks_one_accepted_vertex() -> None:
     numbers = draw(figures.find("hypercube", quick=True), ["german"], {}).numbers
     assert numbers["answer"].sum() == 1

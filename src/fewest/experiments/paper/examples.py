@@ -153,21 +153,25 @@ def _answer(kind: str, one: Explanation) -> Answer:
 
 
 def _notes(dataset: str) -> tuple[str, ...]:
-    terms = () if dataset not in datasets.names() else (f"Terms of these rows: {datasets.book(dataset).licence}.",)
     notes = (
-        f"The first test rows of split 0 that the {MODEL} and the CART tree of depth {DEPTH} both decide against; the "
-        "paper does not say which rows or which model it shows, so its own cases cannot be found again.",
+        f"The first test rows of split 0 that the {MODEL} and the CART tree of depth {DEPTH} both decide against.",
         f"SEV-F moves numbers of the reference within {FLEXIBILITY:.0%} of the negatives' quantiles. SEV-T asks the "
         "tree, the others ask the linear model.",
         "SEV-cluster by the paper's procedure: clusters on a PaCMAP map, the mean of all rows of a cluster, the "
         "reference nearest on the map; ours (default): the median of accepted rows, and the reference that needs the "
         "fewest features.",
-        "Values are typed as in the table and each answer was seen to turn its model; the authors' references have "
-        "fractions of whole numbers, and many of their tree explanations do not turn the tree.",
-        *terms,
+        "Values are typed as in the table and each answer was seen to turn its model.",
     )
+    if dataset not in datasets.names():
+        return notes
     special = "FICO: -9 no record, -8 no usable trades or inquiries, -7 condition not met; the paper prints Missing."
-    return (*notes, special) if dataset == "fico" else notes
+    return (
+        *notes,
+        "The paper does not say which rows or which model it shows, so its own cases cannot be found again. The "
+        "authors' references have fractions of whole numbers; many of their tree explanations do not turn the tree.",
+        f"Terms of these rows: {datasets.book(dataset).licence}.",
+        *([special] if dataset == "fico" else []),
+    )
 
 
 def _shown(value: Any) -> str:
