@@ -28,7 +28,6 @@ from fewest.persistence.versions import versions
 FOLDER = Path(__file__).parent.parent / "docs" / "benchmarks" / "paper"
 OPEN_TERMS = ("CC BY 4.0", "ODbL 1.0")
 UNITS = FOLDER.parent / "units"
-PROCEDURES = "sevc-procedures"
 BOTH = ("closeness", "credibility", "flexibility", "counterfactual_scatter", "allopt_bars")
 OLDER = " *This picture was drawn before there were both procedures: it shows ours (default) alone.*"
 HOW = """
@@ -51,7 +50,9 @@ def main(made: str) -> None:
             shutil.copy(picture, FOLDER / "figures")
             shutil.copy(numbers, FOLDER / "figures")
     for page in Path(made).glob("*.md"):
-        if page.stem in wanted or (page.stem.startswith("examples-") and may_be_shown(page)):
+        if page.stem in wanted:
+            shutil.copy(page, _place(page))
+        elif page.stem.startswith("examples-") and may_be_shown(page):
             shutil.copy(page, FOLDER)
     (FOLDER / "index.md").write_text("\n\n".join(contents()) + "\n", encoding="utf-8")
 
@@ -64,9 +65,8 @@ def contents() -> Iterator[str]:
     yield f"Last written {date.today():%Y-%m-%d} with Python {platform.python_version()}, {packages}."
     yield _what_takes_longest()
     yield "## Tables and cases"
-    order = [*paper.names(), *sorted(path.stem for path in FOLDER.glob("examples-*.md"))]
-    order.insert(order.index("sevc") + 1, PROCEDURES)
-    lines = [_line(FOLDER / f"{name}.md") for name in order if (FOLDER / f"{name}.md").is_file()]
+    pages = [page for name in (*paper.names(), "examples") for page in _pages_of(name)]
+    lines = [_line(page) for page in pages]
     yield "\n".join(["| page | datasets |", "|---|---|", *lines])
     for name in figures.names():
         if (FOLDER / "figures" / f"{name}.svg").is_file():
@@ -91,14 +91,32 @@ def _what_takes_longest() -> str:
     )
 
 
-def _line(page: Path) -> str:
-    """A page by its title, and the splits of each of its datasets."""
+def _pages_of(name: str) -> list[Path]:
+    """The page of a table, and those beside it: of single datasets, or of single cases."""
+    return [page for page in (FOLDER / f"{name}.md", *sorted(FOLDER.glob(f"{name}-*.md"))) if page.is_file()]
+
+
+def _place(page: Path) -> Path:
+    """Where a table goes: beside the page that is there, under the names of its datasets, if that one has more."""
+    there = FOLDER / page.name
+    own, known = set(_splits(page)), set(_splits(there)) if there.is_file() else set()
+    return FOLDER / f"{page.stem}-{'-'.join(sorted(own))}.md" if own < known else there
+
+
+def _splits(page: Path) -> dict[str, set[str]]:
+    """The splits of each dataset that a page has."""
     text = page.read_text(encoding="utf-8").splitlines()
     rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in text if line.startswith("| ")]
     counts: dict[str, set[str]] = {}
     if rows and "splits" in rows[0]:
         for row in rows[1:]:
             counts.setdefault(row[0], set()).add(row[rows[0].index("splits")])
+    return counts
+
+
+def _line(page: Path) -> str:
+    """A page by its title, and the splits of each of its datasets."""
+    text, counts = page.read_text(encoding="utf-8").splitlines(), _splits(page)
     said = ", ".join(f"{name} ({' and '.join(sorted(splits, key=int))})" for name, splits in counts.items())
     return f"| [{text[0].removeprefix('# ')}]({page.name}) | {said or page.stem.removeprefix('examples-')} |"
 

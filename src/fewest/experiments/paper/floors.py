@@ -45,9 +45,9 @@ class FloorsTable(Table):
     notes: ClassVar[tuple[str, ...]] = (
         "Floor: the quantile of the accepted training rows' own log-densities below which no explanation may lead; 0 "
         "sets none. The density is the regularised mixture, with as many components as there are clusters.",
-        f"Cases: the first {CASES} decided positive. Mean SEV is over the explained ones, which are fewer at a higher "
-        "floor; beside it the same cases without a floor. None is credible: proved.",
-        f"Stopped: not finished {SECONDS:g} s after the first case of the line was begun.",
+        f"Cases: the first {CASES} decided positive (quick: {QUICK_CASES}). Mean SEV is over the explained ones, which "
+        "are fewer at a higher floor; beside it the same cases without a floor. None is credible: proved.",
+        f"Stopped: not finished {SECONDS:g} s (quick: {QUICK_SECONDS:g} s) after the first case of the line was begun.",
     )
 
     def settings(self, dataset: str) -> Mapping[str, Any]:
