@@ -38,10 +38,10 @@ OLDER = " *This picture was drawn before there were both procedures: it shows ou
 HOW = """
 Written by `benchmarks/paper_pages.py` from what `fewest paper all --data-dir DATA --out DIR` makes, or `fewest paper
 table NAME` and `figure NAME` one by one; units were measured in several sittings and kept (`docs/benchmarks/units` has
-those of SEV-cluster and of the training tables, with where they were measured). Every page says its settings; here are
-its datasets and, in brackets, splits. Where a line of clusters has no procedure's name it is ours (default), measured
-before there were both. Cases of COMPAS, FICO and Headline are made too, and not copied: their terms do
-not let rows be passed on.
+those of SEV-cluster, of German's trees and of the training tables, with where they were measured). Every page says its
+settings; here are its datasets and, in brackets, splits. Where a line of clusters has no procedure's name it is ours
+(default), measured before there were both. Cases of COMPAS, FICO and Headline are made too, and not copied: their terms
+do not let rows be passed on.
 """
 
 
