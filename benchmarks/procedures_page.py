@@ -16,8 +16,7 @@ import sys
 from pathlib import Path
 
 from fewest.experiments.paper import find
-from fewest.experiments.paper.models import CLUSTERS, MODELS
-from fewest.experiments.paper.points import CLUSTER_WAYS
+from fewest.experiments.paper.models import CLUSTER_WAYS, CLUSTERS, MODELS
 
 FOLDER = Path(__file__).parents[1] / "docs" / "benchmarks" / "paper"
 PAGE, SINGLE = FOLDER / "sevc-procedures.md", FOLDER / "sev1.md"
@@ -88,7 +87,7 @@ def page(found: Found, sev1: dict[tuple[str, str], float]) -> str:
         "# SEV-cluster: the paper's procedure, the authors' code, ours", "",
         "Written by `benchmarks/procedures_page.py`. Mean SEV over the splits, of the cases decided positive among the "
         "first thousand test rows of each, with the standard deviation over the splits; bold: within "
-        f"{NEAR:.2f} of the printed mean over ten splits. SEV1: ten splits, of [its own page](sev1.md). "
+        f"{NEAR:.2f} of the printed mean over ten splits. SEV1: of [its own page](sev1.md), with its splits. "
         f"Lines within: {total}. Splits: {', '.join(f'{name} {count}' for name, count in splits.items())}.", "",
         f"| {' | '.join(head)} |", "|" + "---|" * len(head), *body, "",
         *_rise(found, sev1), "",

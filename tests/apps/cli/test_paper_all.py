@@ -54,7 +54,8 @@ def test_a_figure_is_written_and_its_numbers_are_printed(
     assert main(["paper", "figure", "flexibility", *GERMAN, "--splits", "2", "--out", str(tmp_path), "--json"]) == 0
     document = json.loads(capsys.readouterr().out)
     assert document["numbers"][0] == {
-        "dataset": "german", "label": "L1LR", "flexibility": 0.0, "sev": 2.0, "log_likelihood": -9.0,
+        "dataset": "german", "procedure": "ours (default)", "label": "L1LR", "flexibility": 0.0, "sev": 2.0,
+        "log_likelihood": -9.0,
     }  # fmt: skip
     assert instant == [0, 1], "the records of the first figure serve the second"
 

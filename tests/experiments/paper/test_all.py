@@ -13,7 +13,7 @@ import pytest
 
 from fewest.errors import DataError, MissingExtraError, UsageError
 from fewest.experiments import paper
-from fewest.experiments.paper import Record, TableColumn, everything, figures
+from fewest.experiments.paper import Record, TableColumn, everything, figures, runner
 from fewest.experiments.paper.base import Published, Table, Tell, Unit
 from fewest.experiments.paper.everything import Plan, Results
 from fewest.experiments.paper.runner import compute_unit
@@ -64,7 +64,9 @@ TABLES = {"first": Plain, "second": Second, "third": Third}
 def _instant(monkeypatch: pytest.MonkeyPatch) -> None:
     """Three instant tables, no figures unless a test asks for them."""
     monkeypatch.setattr(paper, "names", lambda: tuple(TABLES))
-    monkeypatch.setattr(paper, "find", lambda name, folder=None, quick=False: TABLES[name](folder, quick))
+    monkeypatch.setattr(
+        paper, "find", lambda name, folder=None, quick=False, preset=None: TABLES[name](folder, quick, preset)
+    )
     monkeypatch.setattr(figures, "names", lambda: ())
     monkeypatch.setattr(everything, "EXAMPLES", "fewest.experiments.paper.no_such_module")
     monkeypatch.setattr(Plain, "seen", [])
@@ -166,6 +168,8 @@ def test_splits_are_ten_but_three_for_diabetes_and_one_when_quick() -> None:
     assert [Plan("x", quick=True).splits_of(name) for name in ("german", "diabetes")] == [1, 1]
     assert [Plan("x", splits=5).splits_of(name) for name in ("german", "diabetes")] == [5, 5]
     assert [Plan("x").splits_of(name, "expo") for name in ("german", "diabetes", "mimic")] == [3, 1, 10]
+    assert [Plan("x").splits_of("diabetes", "allopt1", preset) for preset in (None, "paper")] == [10, 1]
+    assert {Plan("x").splits_of("diabetes", name) for name in ("sev1", "sevc", "sevcf")} == {10}
 
 
 def test_datasets_that_are_not_here_are_left_out_unless_asked_for(
@@ -232,3 +236,54 @@ def test_something_happens_after_each_step(tmp_path: Path) -> None:
     seen: list[int] = []
     everything.everything(Plan(tmp_path, ("german",), 1), after_each=lambda so_far: seen.append(len(so_far.tables)))
     assert seen == [1, 2, 3]
+
+
+class Beside(Third):
+    """A table whose lines of the paper's procedure are measured apart."""
+
+    presets: ClassVar[tuple[str, ...]] = ("paper",)
+    beside: ClassVar[tuple[str, ...]] = ("paper",)
+
+    def settings(self, dataset: str) -> Mapping[str, Any]:
+        return {"preset": self.preset}
+
+    def cells(self, dataset: str, split: int, tell: Tell) -> list[Record]:
+        if self.preset == "paper" and Plain.does:
+            raise MissingExtraError("maps need a package", do="get it")
+        method = "L2LR clusters" if self.preset == "paper" else "L2LR"
+        Plain.seen.append((method, dataset, split))
+        return [Record(dataset, method, {"sev": 2.0})]
+
+
+def test_lines_that_a_preset_alone_measures_are_on_the_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(TABLES, "third", Beside)
+    results, _ = go(tmp_path)
+    assert [(line.method, line.splits) for line in results.tables[2].lines] == [("L2LR", 2), ("L2LR clusters", 2)]
+    seen = list(Plain.seen)
+    go(tmp_path)
+    assert Plain.seen == seen, "their units are kept as well"
+
+
+def test_a_package_that_a_preset_alone_needs_leaves_the_other_lines(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(TABLES, "third", Beside)
+    monkeypatch.setattr(Plain, "does", {("no", "unit", 0): KeyError()})
+    results, _ = go(tmp_path)
+    assert [line.method for line in results.tables[2].lines] == ["L2LR"]
+    assert results.left_out == [("table third, paper's procedure", "maps need a package: get it")]
+    assert results.failed == []
+
+
+def test_the_page_says_what_takes_longest_and_a_resumed_run_says_the_same(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ticks = iter(range(0, 100_000, 120))
+    monkeypatch.setattr(runner.time, "monotonic", lambda: float(next(ticks)))
+    results, _ = go(tmp_path)
+    assert results.seconds == {"shared": 240.0, "alone": 240.0}, "two units each, and shared ones once"
+    assert go(tmp_path)[0].seconds == results.seconds
+    results.seconds["figure small"] = 20.0
+    results.seconds["alone"] = 60.0
+    assert everything.time_sentence(results) == "Minutes of one core, in all 5: shared 4, alone 1"
+    assert everything.time_sentence(Results()) == "Minutes of one core: less than one each"

@@ -26,8 +26,12 @@ TEX = Path("../shared/paper/improving-decision-sparsity.tex")
     [("expo", 6), ("allopt1", 4), ("alloptc", 3)],
 )
 @pytest.mark.slow
-def test_a_quick_unit_has_a_record_per_method_and_is_the_same_again(name: str, lines: int) -> None:
+def test_a_quick_unit_has_a_record_per_method_and_is_the_same_again(
+    name: str, lines: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
     table = find(name, quick=True)
+    monkeypatch.setattr(allopt, "QUICK_LINES", table.methods)
+    monkeypatch.setattr(allopt, "QUICK_TRAINED", allopt.TRAINED)
     records, again = (table.cells("german", 0, lambda line: None) for _ in range(2))
     assert [record.method for record in records] == list(table.methods)
     assert len(records) == lines
@@ -41,6 +45,7 @@ def test_the_papers_training_has_lines_of_its_own_beside_the_printed_figures(mon
     pytest.importorskip("pacmap")
     table = find("alloptc", quick=True, preset="paper")
     monkeypatch.setattr(table.__class__, "quick_rows", 250)
+    monkeypatch.setattr(allopt, "QUICK_PAPER_LINES", tuple(allopt.PAPER_LINES))
     records = table.cells("german", 0, lambda line: None)
     lines = summarise(table, records)
     assert [table.shown(line.method) for line in lines] == [
@@ -51,6 +56,14 @@ def test_the_papers_training_has_lines_of_its_own_beside_the_printed_figures(mon
     assert records[0].figures["base_decided"] > 0
     assert find("alloptc").settings("german") == find("alloptc", preset=None).settings("german")
     assert "preset" not in find("alloptc").settings("german")  # units measured before stay valid
+
+
+@pytest.mark.parametrize("name", ["allopt1", "alloptc", "sevc", "floors", "counterfactuals"])
+def test_what_quick_settings_leave_out_is_in_the_settings(name: str) -> None:
+    quick, full = (find(name, quick=quick).settings("german") for quick in (True, False))
+    models = "kinds" if "kinds" in full else "models"
+    assert 0 < len(quick[models]) < len(full[models])
+    assert set(quick[models]) < set(full[models])
 
 
 def test_a_larger_booster_is_measured_against_the_papers() -> None:

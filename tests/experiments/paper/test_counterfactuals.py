@@ -14,7 +14,15 @@ import fewest.experiments.paper.counterfactuals as module
 from fewest import references
 from fewest.decision import Decision
 from fewest.experiments.paper import find, load_split, names
-from fewest.experiments.paper.counterfactuals import KINDS, SEV, CounterfactualsTable, Judge, missing, peers, sparsest
+from fewest.experiments.paper.counterfactuals import (
+    QUICK_KINDS,
+    SEV,
+    CounterfactualsTable,
+    Judge,
+    missing,
+    peers,
+    sparsest,
+)
 from fewest.experiments.paper.data import Rows
 from fewest.experiments.paper.models import densities_of, fit
 from fewest.experiments.peers import NICE, Counterfactuals
@@ -46,13 +54,13 @@ def test_a_quick_run_on_german_gives_every_method_that_is_installed() -> None:
     told: list[str] = []
     records = table.cells("german", 0, told.append)
     here = [peer.name for peer in peers() if peer.name not in missing()]
-    assert [record.method for record in records] == [f"{kind} {name}" for kind in KINDS for name in (*SEV, *here)]
+    assert [record.method for record in records] == [f"{kind} {name}" for kind in QUICK_KINDS for name in (*SEV, *here)]
     assert len(told) == len(records)
     for record in records:
         assert 0 < record.figures["cases"] <= 8
         assert record.figures["milliseconds"] > 0
         assert ("features" in record.figures) == (record.figures["valid"] > 0)
-    by_kind = {kind: {r.figures["cases"] for r in records if r.method.startswith(kind)} for kind in KINDS}
+    by_kind = {kind: {r.figures["cases"] for r in records if r.method.startswith(kind)} for kind in QUICK_KINDS}
     assert all(len(counts) == 1 for counts in by_kind.values())
     sev = {r.method: r.figures for r in records}
     assert sev["L2LR SEV-cluster"]["valid"] == sev["L2LR sparsest"]["valid"] == 1.0
@@ -66,6 +74,7 @@ def test_lines_of_a_missing_package_are_left_out_and_the_settings_know(monkeypat
     assert set(table.settings("german")["peers"]) == {"NICE", "SHAP top-k"}
     methods = {record.method for record in table.cells("german", 0, lambda line: None)}
     assert {method.split(" ", 1)[1] for method in methods} == {*SEV, "NICE", "SHAP top-k"}
+    assert list(with_all["lines"]) == ["clusters paper", "clusters"]
     assert with_all["cases"] != CounterfactualsTable().settings("german")["cases"]
 
 
@@ -157,8 +166,19 @@ def test_every_published_figure_stands_in_the_paper() -> None:
     ]
     typed = [
         tuple(number for pair in figures.values() for number in pair)
-        for figures in CounterfactualsTable.published.values()
+        for (_, method), figures in CounterfactualsTable.published.items()
+        if method != "L2LR SEV-cluster paper"
     ]
     assert len(found) == 42
     assert typed == found
     assert str(CounterfactualsTable.published["german", "L2LR Wachter"]["features"]) == "6.00 ± 0.00"
+
+
+def test_the_printed_sev_cluster_stands_beside_both_procedures_under_their_names() -> None:
+    table = CounterfactualsTable()
+    ours, papers = (table.published["fico", f"L2LR {line}"] for line in ("SEV-cluster", "SEV-cluster paper"))
+    assert ours == papers
+    shown = [table.shown(method) for method in table.methods[:4]]
+    assert shown == [
+        "L2LR SEV1", "L2LR SEV-cluster, paper's procedure", "L2LR SEV-cluster, ours (default)", "L2LR sparsest"
+    ]  # fmt: skip

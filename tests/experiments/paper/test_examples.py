@@ -1,4 +1,5 @@
 import json
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -11,9 +12,12 @@ from fewest.experiments.paper.examples import DATASETS, Answer, Examples, PaperC
 from fewest.experiments.paper.models import fit
 from fewest.models.trees import CARTClassifier
 
+pytest.importorskip("pacmap")
 SHARED = Path(__file__).parents[4] / "shared" / "data"
 needs_shared = pytest.mark.skipif(not SHARED.is_dir(), reason="the data folder ../shared/data is not here")
-KINDS = ["SEV1", "SEV-F", "SEV-cluster", "SEV-cluster+F", "SEV-T"]
+WHOSE = ("paper's procedure", "ours (default)")
+CLUSTERED = [f"{kind}, {whose}" for whose in WHOSE for kind in ("SEV-cluster", "SEV-cluster+F")]
+KINDS = ["SEV1", "SEV-F", *CLUSTERED, "SEV-T"]
 
 
 @pytest.fixture(scope="module")
@@ -60,8 +64,15 @@ def test_flexible_answers_are_never_larger(german: Examples) -> None:
     for case in german.cases:
         size = {answer.kind: len(answer.changes) for answer in case.answers}
         assert size["SEV-F"] <= size["SEV1"]
-        assert size["SEV-cluster+F"] <= size["SEV-cluster"]
+        for whose in WHOSE:
+            assert size[f"SEV-cluster+F, {whose}"] <= size[f"SEV-cluster, {whose}"]
         assert size["SEV-T"] >= 1
+
+
+def test_without_a_map_the_papers_procedure_has_no_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "pacmap", None)
+    (case,) = examples("german", quick=True).cases
+    assert [answer.kind for answer in case.answers] == ["SEV1", "SEV-F", *CLUSTERED[2:], "SEV-T"]
 
 
 def hand_made() -> Examples:

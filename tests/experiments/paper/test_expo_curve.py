@@ -53,7 +53,6 @@ def test_the_folds_are_those_of_all_opts_search() -> None:
 
 
 def test_a_quick_unit_has_the_ends_of_the_curve_and_a_tuned_line(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(expo_curve, "TRAINED", {"LR": "logistic"})
     monkeypatch.setattr(expo_curve, "REGULARIZERS", {"1DFed": "1d"})
     table: Any = find("expo_curve", quick=True)
     records = table.cells("german", 0, lambda line: None)

@@ -17,16 +17,17 @@ from fewest.experiments.paper.models import MODELS
 
 pytest.importorskip("matplotlib")
 WAYS = ("", " unrounded", " clusters", " clusters 0.05", " clusters 0.10", " clusters 0.20")
+PAPERS = tuple(way.replace("clusters", "clusters paper") for way in WAYS[2:])
 
 
-def points(dataset: str, split: int) -> list[Record]:
+def points(dataset: str, split: int, ways: tuple[str, ...] = WAYS) -> list[Record]:
     """Records in which every number says where it comes from."""
     return [
         Record(dataset, f"{kind}{way}", {
             "sev": 1 + a + b / 10 + split / 100, "l_inf": a + b / 10, "sane_log_likelihood": -a - b / 10,
         })
         for a, kind in enumerate(MODELS)
-        for b, way in enumerate(WAYS)
+        for b, way in enumerate(ways)
     ]  # fmt: skip
 
 
@@ -88,6 +89,22 @@ def test_flexibility_has_a_point_for_each_amount_and_zero_for_plain_clusters(
     assert len(drawing.picture.axes) == 2
 
 
+def test_both_procedures_have_panels_of_their_own_under_their_names() -> None:
+    found = points("german", 0, (*WAYS, *PAPERS)) + points("fico", 0)
+    records = {"sev1": found, "sevc": found, "sevcf": found}
+    for name, panels in (("closeness", 1), ("flexibility", 2)):
+        drawing = draw(figures.find(name), ["german", "fico"], records)
+        both = [f"german: {whose}" for whose in ("paper's procedure", "ours (default)")]
+        titles = [panel.get_title() for panel in drawing.picture.axes]
+        assert titles == [title for title in (*both, "fico: ours (default)") for _ in range(panels)]
+    sev = draw(figures.find("closeness"), ["german"], records).numbers.set_index(["procedure", "label", "variant"])[
+        "sev"
+    ]
+    for kind in MODELS:
+        assert sev["paper's procedure", kind, "SEV1"] == sev["ours (default)", kind, "SEV1"]
+        assert sev["paper's procedure", kind, "clusters"] != sev["ours (default)", kind, "clusters"]
+
+
 def test_all_opt_bars_pair_what_was_measured_before_and_after(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(paper, "names", lambda: ("allopt1",))
     found = [
@@ -95,8 +112,8 @@ def test_all_opt_bars_pair_what_was_measured_before_and_after(monkeypatch: pytes
     ]
     drawing = draw(figures.find("allopt_bars"), ["fico"], {"allopt1": found})
     assert drawing.numbers.to_dict("records") == [
-        {"dataset": "fico", "table": "allopt1", "figure": "sev", "label": "LR", "before": 2.8,
-         "after": pytest.approx(1.6)}
+        {"dataset": "fico", "table": "allopt1", "procedure": "ours (default)", "figure": "sev",
+         "label": "LR piecewise", "before": 2.8, "after": pytest.approx(1.6)}
     ]  # fmt: skip
     with pytest.raises(UsageError, match="before and after"):
         draw(figures.find("allopt_bars"), ["german"], {"allopt1": found})
@@ -109,11 +126,33 @@ def test_counterfactuals_are_parted_into_model_and_method(monkeypatch: pytest.Mo
         Record("german", "L2LR SEV1", {"features": 1.2, "l_inf": 0.4, "sane_log_likelihood_median": -20.0}),
         Record("german", "GBDT SHAP top-k", {"features": 1.5, "l_inf": 0.6}),
         Record("german", "GBDT REVISE", {"cases": 8.0}),
+        *(
+            Record("german", f"L2LR {line}", {"features": 1.1, "l_inf": 0.3})
+            for line in ("SEV-cluster", "SEV-cluster paper")
+        ),
     ]
     drawing = draw(figure, ["german"], {"counterfactuals": found})
-    assert drawing.numbers[["model", "method"]].to_numpy().tolist() == [["L2LR", "SEV1"], ["GBDT", "SHAP top-k"]]
+    assert drawing.numbers[["model", "method"]].to_numpy().tolist() == [
+        ["L2LR", "SEV1"], ["GBDT", "SHAP top-k"], ["L2LR", "SEV-cluster, ours (default)"],
+        ["L2LR", "SEV-cluster, paper's procedure"],
+    ]  # fmt: skip
     with pytest.raises(UsageError, match="no record"):
         draw(figure, ["fico"], {"counterfactuals": found})
+
+
+def test_a_legend_of_long_names_stays_inside_its_picture(monkeypatch: pytest.MonkeyPatch) -> None:
+    methods = [f"L2LR method number {k} with a long name" for k in range(9)]
+    found = [Record("german", method, {"features": 1.2, "l_inf": 0.4}) for method in methods]
+
+    def is_inside() -> bool:
+        picture = draw(figures.find("counterfactual_scatter"), ["german"], {"counterfactuals": found}).picture
+        picture.canvas.draw()
+        box = picture.legends[0].get_window_extent()
+        return bool(box.x0 >= 0 and box.x1 <= picture.bbox.width)
+
+    assert is_inside()
+    monkeypatch.setattr(figures, "LETTER", 0.0)
+    assert not is_inside(), "negative control: as many columns as for short names"
 
 
 def test_the_cube_of_the_figure_marks_one_accepted_vertex() -> None:

@@ -10,7 +10,7 @@ import pytest
 
 from fewest import references
 from fewest.decision import Decision
-from fewest.experiments.paper import OwnData, figures, find
+from fewest.experiments.paper import OwnData, figures, find, floors, load_split
 from fewest.experiments.paper.base import NotOfThisTableError
 from fewest.models.trees import CARTClassifier
 
@@ -68,7 +68,9 @@ def test_a_tree_that_decides_all_alike_is_left_out() -> None:
         drawn("theorems", own)
 
 
-def test_credible_answers_need_no_fewer_features() -> None:
+def test_credible_answers_need_no_fewer_features(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(floors, "QUICK_KINDS", floors.KINDS)
+    monkeypatch.setattr(floors, "QUICK_FLOORS", floors.FLOORS)
     random = np.random.default_rng(0)
     X = pd.DataFrame(random.normal(size=(200, 3)), columns=["a", "b", "c"])
     own = OwnData.read(X, (X["a"] + X["b"] > 0.5).astype(int), 1, n_clusters=2)
@@ -81,6 +83,17 @@ def test_credible_answers_need_no_fewer_features() -> None:
         assert np.isnan(figures_of["sev"]) or figures_of["sev"] >= figures_of["same"]
     dense = [found[f"L2LR SEV1 floor {floor}"]["log_density"] for floor in ("0.00", "0.25")]
     assert dense[1] >= dense[0]
+
+
+def test_every_accepted_leaf_of_the_drawing_has_its_count() -> None:
+    """Splits that decide nothing are not in the references: the tree that is drawn must not have them either."""
+    tree, own, found = figures.find("theorems", quick=True)._case("german")  # type: ignore[attr-defined]
+    accepted = [f"leaf {number}" for number, node in enumerate(tree.leaves, start=1) if not tree.positive[node]]
+    assert sorted(found["leaf"]) == sorted(accepted)
+    assert tree.positive[own]
+    rows = load_split("german", 0).first(400)
+    grown = CARTClassifier(max_depth=3).fit(rows.X_train, rows.y_train).tree_
+    assert len(grown.leaves) > len(tree.leaves), "negative control: the tree as it was grown has other leaves"
 
 
 def test_leaves_are_numbered_as_the_references_are() -> None:

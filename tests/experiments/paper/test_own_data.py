@@ -220,6 +220,9 @@ def test_every_page_is_made_of_a_table_nobody_prepared(
     assert pages_of(tmp_path / "out") == {*paper.names(), f"examples-{table}"}
     page = (tmp_path / "out" / "index.html").read_text(encoding="utf-8")
     assert "What failed" not in page
+    cases = (tmp_path / "out" / f"examples-{table}-quick.md").read_text(encoding="utf-8")
+    assert "SEV-cluster, paper's procedure" in cases
+    assert "The paper does not say" not in cases, "that is said of the paper's data alone"
     assert {path.stem.removesuffix("-quick") for path in (tmp_path / "out" / "figures").iterdir()} == set(
         figures.names()
     )

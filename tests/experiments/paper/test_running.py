@@ -1,4 +1,5 @@
 import json
+import math
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
@@ -140,9 +141,21 @@ def test_what_is_not_a_number_is_null_in_the_file_and_missing_in_the_table(tmp_p
     records = measure(Sums(), tmp_path, splits=1)
     entry = json.loads((tmp_path / "sums.jsonl").read_text())
     assert entry["records"][0] == {"method": "plus", "figures": {"value": 10.0, "none": None}}
-    assert set(entry) == {"dataset", "split", "fingerprint", "version", "records"}
+    assert set(entry) == {"dataset", "split", "fingerprint", "version", "records", "seconds"}
     lines = summarise(Sums(), records)
     assert lines[0].cells["none"].count == 0
+
+
+def test_a_unit_of_before_that_does_not_say_its_seconds_is_read(tmp_path: Path) -> None:
+    records = measure(Sums(), tmp_path, splits=1)
+    path, unit = tmp_path / "sums.jsonl", Unit("german", 0)
+    assert FileStore(tmp_path, "sums").seconds(Sums(), unit) == 0
+    entry = json.loads(path.read_text())
+    del entry["seconds"]
+    path.write_text(json.dumps(entry) + "\n")
+    store = FileStore(tmp_path, "sums")
+    assert [record.method for record in store.get(Sums(), unit) or ()] == [record.method for record in records]
+    assert math.isnan(store.seconds(Sums(), unit))
 
 
 def test_progress_names_every_unit_and_how_many_were_there_before(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from typing import Any
 from fewest.apps.cli._command_groups import PaperTableRequest, names_in
 from fewest.apps.cli._files import check_folder, read_table
 from fewest.apps.cli._text import label_key
-from fewest.errors import DataError, UsageError
+from fewest.errors import DataError, MissingExtraError, UsageError
 from fewest.experiments import paper
 from fewest.experiments.paper import (
     FileStore,
@@ -164,10 +164,18 @@ def _records(figure: Figure, plan: Plan, datasets: list[str]) -> dict[str, list[
     """Records of the tables it shows; units in the folder are not measured again."""
     records: dict[str, list[Record]] = {}
     for name in (name for name in figure.tables if name in paper.names()):
-        table = paper.find(name, plan.folder, plan.quick)
-        store = FileStore(plan.out, plan.stem(table.stored_as))
-        splits = {dataset: plan.splits_of(dataset, name) for dataset in datasets if dataset in table.datasets}
-        records[name] = paper.run_table(table, list(splits), splits, store, n_jobs=plan.n_jobs, tell=tell)
+        records[name] = []
+        for preset in (None, *paper.find(name).beside):
+            table = paper.find(name, plan.folder, plan.quick, preset)
+            store = FileStore(plan.out, plan.stem(table.stored_as))
+            there = [dataset for dataset in datasets if dataset in table.datasets]
+            splits = {dataset: plan.splits_of(dataset, name, preset) for dataset in there}
+            try:
+                records[name] += paper.run_table(table, there, splits, store, n_jobs=plan.n_jobs, tell=tell)
+            except MissingExtraError as error:
+                if preset is None:
+                    raise
+                tell(f"lines of {preset}'s procedure are left out: {error}")
     return records
 
 

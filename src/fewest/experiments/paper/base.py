@@ -88,6 +88,8 @@ class Table(ABC):
     differences: ClassVar[tuple[str, ...]] = ()  # why figures here and the printed ones differ
     quick_rows: ClassVar[int] = 400  # of either part of a split with quick settings
     presets: ClassVar[tuple[str, ...]] = ()  # whose procedure can be asked for; none where there is one only
+    # Presets whose units the page of everything has beside those of none: lines that are not measured without a preset.
+    beside: ClassVar[tuple[str, ...]] = ()
 
     folder: Place = None  # where the paper's data are (default: FEWEST_DATA), or a table of yours
     quick: bool = False  # few rows and small models: to see that everything runs, not to compare

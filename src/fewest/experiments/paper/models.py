@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from importlib.util import find_spec
 from inspect import signature
 from itertools import groupby
 from typing import Any, Self
@@ -42,6 +43,14 @@ CLUSTERS = {
     "mimic": (4, 1.01),
     "mimic_demo": (4, 1.01),
 }
+# Lines of SEV-cluster -> how they are named, and what `references.clusters` is given beside the number and m.
+CLUSTER_WAYS: dict[str, tuple[str, dict[str, Any]]] = {
+    "clusters paper": ("paper's procedure", {"preset": "paper"}),
+    "clusters authors": ("authors' code", {"preset": "authors"}),
+    "clusters": ("ours (default)", {}),
+}
+PROCEDURES = ("clusters paper", "clusters")  # those that figures and single cases have; tables have the code's too
+MAPPED = "pacmap"  # what the paper's procedure and the authors' code need beside the core
 
 # Choices that the tables leave to `references`, as the published units were measured with them.
 MEASURED_WITH: dict[str, dict[str, Any]] = {
@@ -79,6 +88,11 @@ def clusters_of(dataset: str, place: Place = None) -> tuple[int, float]:
             do=f"choose from {', '.join(CLUSTERS)}, or pass a table of yours: fewest.experiments.paper.OwnData",
         )
     return CLUSTERS[dataset]
+
+
+def ways_here(among: Sequence[str] = tuple(CLUSTER_WAYS)) -> tuple[str, ...]:
+    """Lines of SEV-cluster that can be measured with what is installed."""
+    return tuple(way for way in among if not CLUSTER_WAYS[way][1] or find_spec(MAPPED) is not None)
 
 
 def changed_defaults() -> dict[str, Any]:

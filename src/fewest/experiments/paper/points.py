@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from importlib.util import find_spec
 from typing import Any, ClassVar
 
 import numpy as np
@@ -28,6 +27,7 @@ from fewest.experiments.paper.base import (
 from fewest.experiments.paper.data import Rows, load_split
 from fewest.experiments.paper.models import (
     CASES,
+    CLUSTER_WAYS,
     CLUSTERS,
     MODELS,
     Densities,
@@ -38,6 +38,7 @@ from fewest.experiments.paper.models import (
     explain,
     fit,
     performance,
+    ways_here,
 )
 from fewest.explainer import Explainer
 from fewest.references import References
@@ -45,17 +46,11 @@ from fewest.results.explanations import Explanations
 from fewest.tables.schema import MAX_DECIMALS, Schema
 
 FLEXIBILITY = (0.05, 0.10, 0.20)
-# Lines of SEV-cluster -> how they are named, and what `references.clusters` is given beside the number and m.
-CLUSTER_WAYS: dict[str, tuple[str, dict[str, Any]]] = {
-    "clusters paper": ("paper's procedure", {"preset": "paper"}),
-    "clusters authors": ("authors' code", {"preset": "authors"}),
-    "clusters": ("ours (default)", {}),
-}
+QUICK_MODELS, QUICK_FLEXIBILITY = ("GBDT", "L2LR"), (0.10,)
 PRESETS = {
     "paper": ("clusters paper",), "authors": ("clusters authors",), "ours": ("clusters",),
     "both": tuple(CLUSTER_WAYS),
 }  # fmt: skip
-MAPPED = "pacmap"  # what the paper's procedure and the authors' code need beside the core
 KINDS = ("L2LR", "L1LR")
 # How much of the way from the typical accepted case to the boundary the reference is moved; the paper does not say.
 SHARES = (0.0, 0.25, 0.5, 0.75, 0.9)
@@ -64,11 +59,6 @@ STEPS = 1000
 QUICK_CASES = 100
 # FICO: mean SEV, then the share of cases with at least 3, 6 and 10 features, in per cent.
 SENSITIVITY = printed("printed_other.csv", "sensitivity")
-
-
-def ways_here() -> tuple[str, ...]:
-    """Lines of SEV-cluster that can be measured with what is installed."""
-    return tuple(way for way, (_, given) in CLUSTER_WAYS.items() if not given or find_spec(MAPPED) is not None)
 
 
 def _printed(table: str, l_inf: str) -> Published:
@@ -122,7 +112,8 @@ class PointsTable(Table):
         count, m = clusters_of(dataset, self.folder)
         chosen = {} if self.preset is None else {"table": self.name, "preset": self.preset}
         lines = {name: CLUSTER_WAYS[name][1] for name in ways_here()}
-        return {"models": MODELS, "n_clusters": count, "m": m, "flexibility": FLEXIBILITY, "cases": CASES, "layout": 5,
+        kinds, amounts = (QUICK_MODELS, QUICK_FLEXIBILITY) if self.quick else (MODELS, FLEXIBILITY)
+        return {"models": kinds, "n_clusters": count, "m": m, "flexibility": amounts, "cases": CASES, "layout": 5,
                 "lines": lines, **chosen, **changed_defaults()}  # fmt: skip
 
     def shown(self, method: str) -> str:
@@ -133,11 +124,11 @@ class PointsTable(Table):
         return method if way is None else f"{' '.join([model, *eps])}, {way[0]}"
 
     def cells(self, dataset: str, split: int, tell: Tell) -> list[Record]:
-        """Fit the four models on one split and explain with all references."""
+        """Fit the models on one split, four unless quick, and explain with all references."""
         rows = self.rows(dataset, split)
         records: list[Record] = []
         densities: Densities | None = None
-        for kind in MODELS:
+        for kind in self.settings(dataset)["models"]:
             tell(f"    {dataset}, split {split}: {kind}")
             model = fit(kind, dataset, rows.X_train, rows.y_train, self.quick)
             decision = Decision(model, positive=1)
@@ -161,7 +152,8 @@ class PointsTable(Table):
             centres = accepted(references.clusters, decision, X, y, n_clusters=count, m=m, **CLUSTER_WAYS[way][1])
             if self.preset is None or self.name == "sevc":
                 yield f"{{kind}} {way}", centres
-            for eps in FLEXIBILITY if self.preset is None or self.name == "sevcf" else ():
+            amounts = self.settings(dataset)["flexibility"]
+            for eps in amounts if self.preset is None or self.name == "sevcf" else ():
                 yield f"{{kind}} {way} {eps:.2f}", None if centres is None else centres.flexible(eps)
 
 

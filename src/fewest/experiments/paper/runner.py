@@ -28,7 +28,13 @@ Key = tuple[str, int, str, str]
 Done = tuple[list[Record], float]
 
 
-class Failure(list[Record]):
+class UnitRecords(list[Record]):
+    """Records of a unit, and the seconds they took on one core."""
+
+    seconds: float = math.nan
+
+
+class Failure(UnitRecords):
     """No records, and why; it travels between processes as what a unit returned."""
 
     error: Exception
@@ -41,6 +47,7 @@ class Store:
 
     def __init__(self) -> None:
         self._units: dict[Key, tuple[Record, ...]] = {}
+        self._seconds: dict[Key, float] = {}
 
     def get(self, table: Table, unit: Unit) -> tuple[Record, ...] | None:
         """Records of a unit; None unless it was finished under the same settings, data and version."""
@@ -48,7 +55,13 @@ class Store:
 
     def put(self, table: Table, unit: Unit, records: Sequence[Record]) -> None:
         """Keep a finished unit."""
-        self._units[_key(table, unit)] = tuple(records)
+        key = _key(table, unit)
+        self._units[key] = tuple(records)
+        self._seconds[key] = getattr(records, "seconds", math.nan)
+
+    def seconds(self, table: Table, unit: Unit) -> float:
+        """What a finished unit took on one core; NaN where that was not kept."""
+        return self._seconds.get(_key(table, unit), math.nan)
 
 
 class FileStore(Store):
@@ -81,6 +94,7 @@ class FileStore(Store):
                 entry = json.loads(line)
                 key = (entry["dataset"], entry["split"], entry["fingerprint"], entry["version"])
                 self._units[key] = tuple(_record(entry["dataset"], part) for part in entry["records"])
+                self._seconds[key] = float(entry.get("seconds", math.nan))
             except (ValueError, KeyError, TypeError) as error:
                 raise DataError(
                     f"{self.path.name}, line {number}: this is not a record of a run", do="remove the line, or the file"
@@ -94,6 +108,8 @@ class FileStore(Store):
             "dataset": dataset, "split": split, "fingerprint": settings, "version": version,
             "records": [{"method": r.method, "figures": _plain(r.figures)} for r in records],
         }  # fmt: skip
+        if math.isfinite(self.seconds(table, unit)):
+            entry["seconds"] = round(self.seconds(table, unit))
         line = json.dumps(entry, allow_nan=False, ensure_ascii=False) + "\n"
         # One write of one line to a file opened for appending: another process sees all of it or nothing.
         handle = os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
@@ -127,6 +143,10 @@ class ForgivingStore(Store):
             self.tell(f"{unit} failed: {type(records.error).__name__}: {records.error}")
         else:
             self.store.put(table, unit, records)
+
+    def seconds(self, table: Table, unit: Unit) -> float:
+        """As the store behind it."""
+        return self.store.seconds(table, unit)
 
 
 def make_folder(folder: str | Path) -> Path:
@@ -214,13 +234,14 @@ def compute_unit(table: Table, unit: Unit, tell: Tell, forgiving: bool) -> Done:
     began = time.monotonic()
     try:
         with threadpool_limits(1):
-            records = table.cells(unit.dataset, unit.split, tell)
+            records = UnitRecords(table.cells(unit.dataset, unit.split, tell))
     except Exception as error:
         if not forgiving or isinstance(error, MissingExtraError):
             raise
         records = Failure()
         records.error = error
-    return records, time.monotonic() - began
+    records.seconds = time.monotonic() - began
+    return records, records.seconds
 
 
 @contextmanager

@@ -36,7 +36,7 @@ STYLE = {
 }
 WIDTH, HEIGHT = 3.9, 3.2  # inches of a panel
 ACROSS = 3
-ENTRY = 1.5  # inches of an entry of the legend
+ENTRY, LETTER = 1.5, 0.085  # inches of an entry of the legend, and of a letter of it beside half an inch
 # Name -> module, class, and the tables it shows: it can be drawn where one of them is there.
 _FIGURES: dict[str, tuple[str, str, tuple[str, ...]]] = {
     "closeness": ("table_figures", "ClosenessFigure", ("sev1", "sevc", "sevcf")),
@@ -163,7 +163,8 @@ def one_legend(picture: Any, axes: Sequence[Any]) -> None:
             entries.setdefault(label, handle)
         if panel.get_legend() is not None:
             panel.get_legend().remove()
-    fitting = max(1, int(picture.get_figwidth() / ENTRY))
+    widest = max(ENTRY, 0.5 + LETTER * max(map(len, entries), default=0))
+    fitting = max(1, int(picture.get_figwidth() / widest))
     picture.legend(
         list(entries.values()), list(entries), loc="outside lower center", ncols=min(fitting, len(entries)),
         frameon=False,

@@ -36,8 +36,8 @@ class ClusterMapsFigure(Figure):
     title: ClassVar[str] = "Clusters of accepted cases"
     caption: ClassVar[str] = (
         "Training rows of split 0 in the PaCMAP embedding of those labelled negative, with the paper's number of "
-        "clusters. Markers: rows the model accepts, by cluster; dots: rows it decides against; stars: centres of "
-        "clusters whose reference it accepts."
+        "clusters and the authors' code for them. Markers: rows the model accepts, by cluster; dots: rows it decides "
+        "against; stars: centres of clusters whose reference it accepts."
     )
 
     def draw(self, datasets: Sequence[str], records: Records, tell: Tell) -> Drawing:
@@ -59,9 +59,7 @@ class ClusterMapsFigure(Figure):
         decision = Decision(fit(MODEL, dataset, X, y, self.quick), positive=1)
         count, m = clusters_of(dataset, self.folder)
         with quietly():  # a centre decided positive has no star
-            refs = references.clusters(
-                decision, X, y, n_clusters=count, m=m, embedding="pacmap", assignment="embedding"
-            )
+            refs = references.clusters(decision, X, y, n_clusters=count, m=m, preset="authors")
         return ClusterMapDisplay.from_references(refs, X)
 
 
