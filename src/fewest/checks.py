@@ -29,7 +29,7 @@ MAX_VERTICES = 1 << 14
 class Truth:
     """What brute force says of one case and one reference."""
 
-    # Least cost of a set that turns the decision; None where none does, or none was found within ``searched``
+    # Least cost of a set that changes the outcome; None where none does, or none was found within ``searched``
     cost: float | None
     sets: frozenset[frozenset[str]]  # All sets of that cost
     searched: float  # All sets that cost less than this were looked at; inf for all sets there are
@@ -195,9 +195,9 @@ def check_exact(explainer: Explainer, explanations: Explanations, max_vertices: 
     for answer in explanations:
         case = _case(explanations, answer)
         if explainer.decision.score(case)[0] < explainer.decision.cut:
-            _require(answer.status == Status.ALREADY_NEGATIVE, answer, "the model did not decide against this case")
+            _require(answer.status == Status.ALREADY_NEGATIVE, answer, "the model did not refuse this case")
             continue
-        _require(answer.status != Status.ALREADY_NEGATIVE, answer, "the model decided against this case")
+        _require(answer.status != Status.ALREADY_NEGATIVE, answer, "the model refused this case")
         number = explanations.references.names.index(str(answer.reference))
         reference = explanations.references.frame.iloc[[number]]
         truth = brute_force(explainer, case, reference, max_vertices)

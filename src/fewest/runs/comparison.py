@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,7 @@ from fewest.results.drawing import percent
 from fewest.results.explanation import Status
 from fewest.results.population import Population, summarize
 from fewest.runs.run import Run
+from fewest.tables.cards import Rows, ShownAsCard
 
 KEPT = ["row", "status", "sev", "score", "features"]
 TURNED = ["row", "label", "score", "other_score", "refused_now"]
@@ -26,7 +28,7 @@ Compared = str | Path | Population
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class RunComparison:
+class RunComparison(ShownAsCard):
     """What two runs say of the same cases: how many both have, matched by what, and how many only one has.
 
     Attributes
@@ -91,6 +93,12 @@ class RunComparison:
         """How many reasons are others, in one sentence."""
         share = percent(self.reason_drift)
         return f"{self.other_reasons:,} of {self.explained:,} cases explained in both have other reasons ({share})."
+
+    def _card_lines(self) -> list[str]:
+        return [self.sentence, self.reasons_sentence]
+
+    def _card_rows(self) -> tuple[Sequence[str], Rows]:
+        return ("", "first", "second"), self.figures
 
     def __repr__(self) -> str:
         lines = [self.sentence, self.reasons_sentence, ""]

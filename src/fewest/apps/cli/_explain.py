@@ -32,6 +32,7 @@ from fewest.references import References, build, supplied
 from fewest.references.build import KINDS
 from fewest.results.explanation import STATUSES, Status
 from fewest.results.explanations import Explanations
+from fewest.results.population import warned_of_wrong_ways
 from fewest.runs import Run, explain_files
 from fewest.runs.runner import PART_ROWS
 from fewest.tables.model_kinds import NUMBERS
@@ -118,6 +119,7 @@ def _run_folder(request: ExplainRequest) -> int:
     skipped = done.manifest.get("rejected", {}).get("rows", 0)
     if skipped:
         print(clean(f"{skipped:,} rows are left out, see {done.path / NAME}"), file=sys.stderr)
+    warned_of_wrong_ways(done)
     if request.as_json:
         figures = {name: done.manifest[name] for name in ("rows", "counts", "sev", "features")}
         print(json.dumps({"run": str(request.out), **figures, "parts": len(done.manifest["parts"])}, indent=1))

@@ -30,7 +30,10 @@ REFERENCES = (
 )
 Unseen = StrEnum("Unseen", ["error", "allow", "skip"])
 DemoModel = StrEnum("DemoModel", ["logistic", "boosted", "mlp"])
-FEATURES = "Words for features, .csv: name, and any of label, unit, reason_code, protected, direction (up, down)."
+FEATURES = (
+    "Words for features, .csv: name, and any of label, unit, reason_code, protected, better (up or down: the other way "
+    "is warned of), direction (up or down: it never goes the other way)."
+)
 LETTER_FIELDS = "Table of what each letter has of its own: case, and any of recipient, our_reference, FIELD."
 TABLES = "Cases to explain: .csv, .csv.gz or .parquet; with a run folder also several, and folders of them."
 
@@ -325,6 +328,6 @@ def _crash(error: Exception) -> int:
 
 
 def _show_warning(message: Warning | str, category: type[Warning], *_: Any, **__: Any) -> None:
-    from fewest.apps.cli._text import clean
+    from fewest.apps.cli._text import clean, in_options
 
-    print(f"fewest: warning: {clean(str(message))}", file=sys.stderr)
+    print(f"fewest: warning: {clean(in_options(str(message)))}", file=sys.stderr)

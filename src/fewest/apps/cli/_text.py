@@ -20,6 +20,7 @@ IN_OPTIONS = {
     r', or pass unseen="allow" if the model accepts it': "",
     r'; on_positive="allow" proves what cannot be reached': "",
     r'centre="(\w+)"': r"--centre \1",
+    r'constraints=Only\("([^"]+)", "(\w+)"\)': r"--only \1=\2",
     r"explain with alternatives=": "explain with --alternatives ",
     r"allow_pickle=True": "--allow-pickle",
     r"`?positive=`?": "--positive",

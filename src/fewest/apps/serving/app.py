@@ -21,7 +21,7 @@ Handler = Callable[[Request], Awaitable[Response]]
 Responses = dict[int | str, dict[str, Any]]
 METRICS_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 VERBS: dict[str, tuple[type, str]] = {
-    "explain": (documents.ExplanationsDocument, "The fewest features that turn the decision, for each instance."),
+    "explain": (documents.ExplanationsDocument, "The fewest features that change the outcome, for each instance."),
     "predict": (documents.Predictions, "What the model decides, for each instance."),
 }
 HTTP_ERRORS = {

@@ -241,7 +241,7 @@ class Claims:
         named = self.table["reference"].notna().to_numpy()
         # Of a case that enters no leaf, no leaf is named.
         wanted = self.moved.any(axis=1) if self.goals.leaves else positive
-        report.rows_wrong(self.rows, named != wanted, "it has a reference without being decided against, or lacks it")
+        report.rows_wrong(self.rows, named != wanted, "it has a reference without being refused, or lacks it")
         plain = np.flatnonzero(self.goals.flexible_of < 0)
         if self.goals.assignment != "features" or len(plain) < 2 or self.goals.leaves:
             return
