@@ -31,7 +31,10 @@ EXPLAIN = (
     "explain again: `fewest explain DATA --model FILE --references FILE --alternatives 1000 --out RUN`, or "
     "`explain(X, alternatives=1000)`"
 )
-SIGN = "sign it: `fewest references sign FILE --by NAME`, or `references.sign_off(NAME)`"
+SIGN = (
+    "sign it before you explain: `fewest references build TRAIN --out FILE`, `fewest references sign FILE --by NAME`, "
+    "then `fewest explain --references FILE`; or `references.sign_off(NAME)`"
+)
 Cause = tuple[str, str]  # what stands against a letter, and what to do about it
 
 

@@ -34,6 +34,7 @@ FEATURES = (
     "Words for features, .csv: name, and any of label, unit, reason_code, protected, better (up or down: the other way "
     "is warned of), direction (up or down: it never goes the other way)."
 )
+ALTERNATIVES = "List up to N smallest sets per case. Default: 100 in a run folder, for letters; else none."
 LETTER_FIELDS = "Table of what each letter has of its own: case, and any of recipient, our_reference, FIELD."
 TABLES = "Cases to explain: .csv, .csv.gz or .parquet; with a run folder also several, and folders of them."
 
@@ -107,7 +108,7 @@ class ExplainRequest:
     one_of: options.Levels = None
     credibility: options.CredibilityKind = None
     plus: Annotated[bool, typer.Option("--plus", help="SEV+: the case's values that alone bring it about.")] = False
-    alternatives: Annotated[int, typer.Option(min=0, help="List up to N smallest sets per case.", metavar="N")] = 0
+    alternatives: Annotated[int | None, typer.Option(min=0, help=ALTERNATIVES, metavar="N")] = None
     enough: Annotated[bool, typer.Option("--enough", help="Say which other values of each change would do.")] = False
     time_limit: Annotated[float | None, typer.Option(min=0, help="Seconds; a run folder can go on later.")] = None
     out: Annotated[Path | None, typer.Option(help="File (.json, .csv or .html) or run folder to write.")] = None
@@ -204,7 +205,7 @@ class LettersRequest:
     The letters support a notice of principal reasons; they are not legal advice.
     """
 
-    run: Annotated[Path, typer.Argument(help="Run folder of `fewest explain --alternatives N --out RUN`.")]
+    run: Annotated[Path, typer.Argument(help="Run folder of `fewest explain --out RUN`.")]
     out: Annotated[Path, typer.Option(help="Folder to write: empty, or a new one.")]
     codes: Annotated[Path | None, typer.Option(help=CODES)] = None
     template: Annotated[Path | None, typer.Option(help=TEMPLATE)] = None
