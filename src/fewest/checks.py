@@ -172,7 +172,7 @@ def rebuilt(explanations: Explanations, answer: Explanation) -> pd.DataFrame:
 
 
 def check_turns(explanations: Explanations) -> int:
-    """Every answer with a set turns the model when its displayed values are scored alone; how many there were."""
+    """Every answer with a set changes the outcome when its displayed values are scored alone; how many there were."""
     decision = explanations.references.decision
     count = 0
     for answer in explanations:
@@ -182,7 +182,7 @@ def check_turns(explanations: Explanations) -> int:
         score = decision.score(rebuilt(explanations, answer))[0]
         turned = score >= decision.cut if explanations.plus else score < decision.cut
         if not turned:
-            raise VerificationError(f"row {answer.row}: the answer does not turn the model (score {score})")
+            raise VerificationError(f"row {answer.row}: the answer does not change the outcome (score {score})")
     return count
 
 

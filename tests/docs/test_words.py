@@ -26,7 +26,7 @@ WORDS = {
 # What users read says it in these words; the search and the paper's tables speak of vertices and of the paper.
 FOR_USERS = {
     r'decide[sd]? against(?!")': "refuses, refused",
-    r"turn(?:s|ed)? (?:the|a|an|its|their) (?:model's )?(?:decision|outcome)": "changes the outcome",
+    r"turn(?:s|ed)? (?:the|a|an|its|their) (?:model's )?(?:decision|outcome|model)": "changes the outcome",
     r"would have turned": "would have changed",
     r"would have done\b": "would have been enough",
     r"weightiest": "most important",

@@ -271,7 +271,7 @@ class RunVerifier:
 
     def _report(self, claims: Claims, rows: Ints, found: Refuted) -> None:
         for what, sets in (
-            ("a smaller set turns the model", found.smaller),
+            ("a smaller set changes the outcome", found.smaller),
             ("a smallest set is not listed, though all are said to be", found.unlisted),
         ):
             for k, moved in sorted(sets.items()):
