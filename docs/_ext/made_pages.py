@@ -79,5 +79,5 @@ def write(_: Any) -> None:
 
 def setup(app: Any) -> dict[str, Any]:
     """Called by Sphinx."""
-    app.connect("builder-inited", write)
+    app.connect("builder-inited", write, priority=100)  # before the gallery, which takes minutes
     return {"parallel_read_safe": True}

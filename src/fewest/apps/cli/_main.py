@@ -191,6 +191,8 @@ class CompareRequest:
     first: Annotated[Path, typer.Argument(help=options.RUN, show_default=False)]
     second: Annotated[Path, typer.Argument(help="Another one.", show_default=False)]
     out: Annotated[Path | None, typer.Option(help="CSV of the cases that changed.")] = None
+    labels: Annotated[Path | None, typer.Option(help="Table with what became of the cases: adds the accuracy.")] = None
+    target: Annotated[str | None, typer.Option(help="Column of that table.")] = None
     fail_over: Annotated[
         float | None, typer.Option(min=0, max=1, help="Exit 9 if more than this share has other reasons.", metavar="X")
     ] = None
