@@ -184,8 +184,10 @@ def compare(first: Compared, second: Compared, *, labels: Any = None) -> RunComp
 
 def _truth(labels: Any, population: Population) -> npt.NDArray[np.bool_]:
     """Which labels are the class that is explained."""
-    in_memory = isinstance(population, Explanations)
-    positive = population.references.decision.positive if in_memory else population.origin.settings["positive"]
+    if isinstance(population, Explanations):
+        positive = population.references.decision.positive
+    else:
+        positive = population.origin.settings["positive"]
     texts = np.array([str(label) for label in np.asarray(labels, dtype=object).ravel()], dtype=object)
     if len(texts) != len(population):
         raise UsageError(f"{len(texts):,} labels for {len(population):,} cases", do="pass one label for each case")
