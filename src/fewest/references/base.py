@@ -25,6 +25,7 @@ from fewest.tables.cards import Rows, ShownAsCard
 from fewest.tables.closeness import Distances
 from fewest.tables.schema import Schema
 from fewest.tables.values import Cells
+from fewest.tables.wording import cell
 
 OnPositive = Literal["error", "allow"]
 ON_POSITIVE = ("error", "allow")
@@ -124,7 +125,7 @@ class References(ShownAsCard):
 
     def _card_rows(self) -> tuple[Sequence[str], Rows]:
         cells, some = Cells.of(self.frame), range(min(len(self), SHOWN))
-        features = [(one.heading, *(cells.value(k, one) for k in some)) for one in self.schema.features]
+        features = [(one.heading, *(cell(cells.value(k, one)) for k in some)) for one in self.schema.features]
         scores = ("score", *(f"{self.score[k]:.3g}" for k in some))
         rows = ("stands for (rows)", *("not known" if self.support[k] < 0 else int(self.support[k]) for k in some))
         return ("", *self.names[:SHOWN]), [scores, rows, *features]

@@ -7,7 +7,7 @@ from typing import Any
 
 from markupsafe import Markup
 
-from fewest.tables.wording import cell, clip
+from fewest.tables.wording import cell, clip, is_missing
 
 MAX_BYTES = 20_000
 COLUMNS = 10
@@ -88,4 +88,4 @@ def _table(headings: Sequence[str], rows: Sequence[Sequence[Any]], length: int) 
 
 
 def _text(value: Any) -> str:
-    return value if isinstance(value, str) else cell(value)
+    return value if isinstance(value, str) else "" if is_missing(value) else cell(value)
