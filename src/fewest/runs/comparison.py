@@ -103,7 +103,8 @@ class RunComparison(ShownAsCard):
 
     def __repr__(self) -> str:
         lines = [self.sentence, self.reasons_sentence, ""]
-        lines += [f"{name:<32}{first:>14}{second:>14}" for name, first, second in self.figures]
+        wide = max((len(text) + 2 for _, *texts in self.figures for text in texts), default=14)
+        lines += [f"{name:<32}{first:>{wide}}{second:>{wide}}" for name, first, second in self.figures]
         moved = self.features[self.features["change"] != 0][:SHOWN]
         if len(moved):
             lines += ["", "Features that come up more or less often:"]
