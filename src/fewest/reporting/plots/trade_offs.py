@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 WORDS = {
     "sev": "mean SEV",
-    "l_inf": "mean largest change (sd)",
+    "l_inf": "mean largest change (SD)",
     "log_likelihood": "mean log-likelihood",
     "used": "share that uses it",
 }

@@ -44,7 +44,7 @@ class PopulationView:
     population : Population
         `Explanations`, or a finished `Run`.
     random_state : int
-        Of the draws: examples, and points where there are too many to draw.
+        Seed for sampling: examples, and points where there are too many to draw.
     verb : str
         What happened to the cases explained; default: "refused", or "predicted" and the name of the outcome.
 

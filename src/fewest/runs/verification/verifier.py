@@ -84,7 +84,7 @@ def verify(
         About this many of the other claims, at least one per part, get up to 20,000 sets: half of them the largest
         ones, half drawn.
     random_state : int, optional
-        Of the draw. Default: one that nobody knows before; it is in the report.
+        Seed for sampling. Default: one that nobody knows before; it is in the report.
 
     Examples
     --------
