@@ -284,7 +284,7 @@ def run(explainer: Explainer, X: Any, max_vertices: int = MAX_VERTICES) -> dict[
     Returns
     -------
     dict
-        How many answers turned the model, and how many were held against brute force.
+        How many answers changed the outcome, and how many were held against brute force.
     """
     frame = explainer.schema.conform(X, unseen=explainer.unseen)
     explanations = explainer.explain(frame)
