@@ -307,7 +307,7 @@ LIES: dict[str, tuple[Callable[[Rows], None], str]] = {
     "not reachable": (unreachable, "a smaller set changes the outcome"),
     "accepted": (accepted, "decision on it is another"),
     "an alternative that costs more": (set_to(alternatives=['["debt"]', '["debt", "code"]']), "costs more or less"),
-    "an alternative that turns nothing": (lambda r: dud(r), "an alternative does not turn"),
+    "an alternative that turns nothing": (lambda r: dud(r), "an alternative does not change the outcome"),
     "an alternative with values of nobody": (lambda r: foreign(r), "leads to no reference"),
     "an alternative from values of nobody": (lambda r: mistaken(r), "in an alternative is not the case's"),
 }  # fmt: skip
