@@ -1,5 +1,5 @@
 # An analyst without Python: after examples/in_a_notebook.py, which writes cases.csv, codes.csv and credit.fewest.
-fewest explain cases.csv --model credit.fewest --id application_id --alternatives 1000 --unseen skip --out run
+fewest explain cases.csv --model credit.fewest --id application_id --unseen skip --out run
 fewest verify run --data cases.csv --model credit.fewest
 fewest report run --out report.html
 fewest letters run --codes codes.csv --out letters --sender "A Bank" --dated 2026-11-12

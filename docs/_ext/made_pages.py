@@ -51,7 +51,8 @@ def openapi() -> dict[str, Any]:
     from sklearn.linear_model import LogisticRegression
 
     import fewest as fw
-    from fewest.apps.serving.app import create_app
+    from fewest.apps.serving.app import service_api
+    from fewest.apps.serving.door import Metrics
     from fewest.apps.serving.instances import BodyReader
     from fewest.apps.serving.settings import ServiceSettings
 
@@ -61,8 +62,8 @@ def openapi() -> dict[str, Any]:
     schema = fw.Explainer(decision, fw.references.single(decision, X, y)).schema
     reader = BodyReader(schema)
     pool: Any = SimpleNamespace(name="credit", request_schema=reader.request_schema(), model={}, ready=1)
-    app: Any = create_app({"credit": pool}, ServiceSettings(), None, lambda *_: None)
-    return dict(app.app.openapi())
+    pools = {"credit": pool}
+    return dict(service_api(pools, ServiceSettings(), None, Metrics(pools))[0].openapi())
 
 
 def write(_: Any) -> None:
@@ -78,5 +79,5 @@ def write(_: Any) -> None:
 
 def setup(app: Any) -> dict[str, Any]:
     """Called by Sphinx."""
-    app.connect("builder-inited", write)
+    app.connect("builder-inited", write, priority=100)  # before the gallery, which takes minutes
     return {"parallel_read_safe": True}

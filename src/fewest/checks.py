@@ -29,7 +29,7 @@ MAX_VERTICES = 1 << 14
 class Truth:
     """What brute force says of one case and one reference."""
 
-    # Least cost of a set that turns the decision; None where none does, or none was found within ``searched``
+    # Least cost of a set that changes the outcome; None where none does, or none was found within ``searched``
     cost: float | None
     sets: frozenset[frozenset[str]]  # All sets of that cost
     searched: float  # All sets that cost less than this were looked at; inf for all sets there are
@@ -172,7 +172,7 @@ def rebuilt(explanations: Explanations, answer: Explanation) -> pd.DataFrame:
 
 
 def check_turns(explanations: Explanations) -> int:
-    """Every answer with a set turns the model when its displayed values are scored alone; how many there were."""
+    """Every answer with a set changes the outcome when its displayed values are scored alone; how many there were."""
     decision = explanations.references.decision
     count = 0
     for answer in explanations:
@@ -182,7 +182,7 @@ def check_turns(explanations: Explanations) -> int:
         score = decision.score(rebuilt(explanations, answer))[0]
         turned = score >= decision.cut if explanations.plus else score < decision.cut
         if not turned:
-            raise VerificationError(f"row {answer.row}: the answer does not turn the model (score {score})")
+            raise VerificationError(f"row {answer.row}: the answer does not change the outcome (score {score})")
     return count
 
 
@@ -195,9 +195,9 @@ def check_exact(explainer: Explainer, explanations: Explanations, max_vertices: 
     for answer in explanations:
         case = _case(explanations, answer)
         if explainer.decision.score(case)[0] < explainer.decision.cut:
-            _require(answer.status == Status.ALREADY_NEGATIVE, answer, "the model did not decide against this case")
+            _require(answer.status == Status.ALREADY_NEGATIVE, answer, "the model did not refuse this case")
             continue
-        _require(answer.status != Status.ALREADY_NEGATIVE, answer, "the model decided against this case")
+        _require(answer.status != Status.ALREADY_NEGATIVE, answer, "the model refused this case")
         number = explanations.references.names.index(str(answer.reference))
         reference = explanations.references.frame.iloc[[number]]
         truth = brute_force(explainer, case, reference, max_vertices)
@@ -284,7 +284,7 @@ def run(explainer: Explainer, X: Any, max_vertices: int = MAX_VERTICES) -> dict[
     Returns
     -------
     dict
-        How many answers turned the model, and how many were held against brute force.
+        How many answers changed the outcome, and how many were held against brute force.
     """
     frame = explainer.schema.conform(X, unseen=explainer.unseen)
     explanations = explainer.explain(frame)

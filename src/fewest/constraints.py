@@ -16,6 +16,7 @@ import pandas as pd
 
 from fewest.errors import UsageError, check_number, check_word
 from fewest.tables.arrays import Bools, Floats
+from fewest.tables.cards import Rows, ShownAsCard
 from fewest.tables.closeness import as_numbers, ordered_numbers
 from fewest.tables.saved_schema import plain
 from fewest.tables.schema import Feature, Schema
@@ -257,7 +258,7 @@ KINDS: dict[str, Any] = {
 }
 
 
-class Constraints:
+class Constraints(ShownAsCard):
     """A collection of constraints.
 
     Examples
@@ -300,6 +301,10 @@ class Constraints:
 
     def __repr__(self) -> str:
         return f"Constraints({', '.join(map(repr, self._items))})"
+
+    def _card_rows(self) -> tuple[Sequence[str], Rows]:
+        kinds = [(type(item).__name__, repr(item).partition("(")[2].removesuffix(")")) for item in self._items]
+        return ("constraint", "of"), kinds
 
     def to_plain(self) -> list[dict[str, Any]]:
         """As plain values, for files; an open end of a range is null.

@@ -17,6 +17,7 @@ import pandas as pd
 
 from fewest.errors import DataError, ModelError, UsageError, check_number
 from fewest.tables.arrays import Bools, Floats, Ints
+from fewest.tables.cards import ShownAsCard
 from fewest.tables.frames import to_frame, without_names
 from fewest.tables.model_kinds import (
     NUMBERS,
@@ -56,7 +57,7 @@ class Verdicts(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class Decision:
+class Decision(ShownAsCard):
     """What decides: a model, the class that is explained, and where the line is drawn.
 
     Parameters
@@ -180,10 +181,9 @@ class Decision:
         """Position of the explained class."""
         if self.classes:
             return self.classes.index(self.positive)
-        if not self.above:
-            return 0
         # A module's outputs are those of the classes 0 and 1; any other name is that of class 1.
-        return 0 if self.kind == "torch" and not isinstance(self.positive, str) and self.positive == 0 else 1
+        first = self.kind == "torch" and not isinstance(self.positive, str) and self.positive == 0
+        return 0 if first or not self.above else 1
 
     @property
     def against_index(self) -> int | None:

@@ -61,7 +61,7 @@ class DoubtError(ModelError):
 
 
 class PositiveReferenceError(ModelError):
-    """A reference cannot serve, most often because the model decides against it as well."""
+    """A reference cannot serve, most often because the model refuses it as well."""
 
 
 class UndefinedError(FewestError):

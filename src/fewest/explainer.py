@@ -38,8 +38,10 @@ from fewest.references import References, build, single
 from fewest.results.answers import Answers
 from fewest.results.explanation import Explanation
 from fewest.results.explanations import Explanations
+from fewest.results.population import warned_of_wrong_ways
 from fewest.results.progress_bar import Progress, watched
 from fewest.tables.arrays import Floats
+from fewest.tables.cards import ShownAsCard
 from fewest.tables.schema import UNSEEN
 from fewest.tables.wording import show_label
 
@@ -47,8 +49,8 @@ CHUNK_CELLS = 4_000_000
 MAX_CHUNK = 20_000
 
 
-class Explainer:
-    """Finds, for each case a model decided against, the fewest features that turn the decision.
+class Explainer(ShownAsCard):
+    """Finds, for each case a model refused, the fewest features that change the outcome.
 
     Parameters
     ----------
@@ -61,7 +63,7 @@ class Explainer:
     weights : mapping, optional
         Feature -> cost of changing it (default 1). The least cost is looked for instead of the least count.
     direction : str
-        ``minus``: fewest features of the case set to the reference's values that turn the decision.
+        ``minus``: fewest features of the case set to the reference's values that change the outcome.
         ``plus``: fewest of the case's values which, put onto the reference, bring the decision about.
     max_nodes : int, optional
         Search nodes per case; vertices scored per case for models whose inside cannot be read.
@@ -189,7 +191,7 @@ class Explainer:
         Parameters
         ----------
         X : table
-            Cases in raw columns. Cases the model did not decide against come back as ALREADY_NEGATIVE.
+            Cases in raw columns. Cases the model did not refuse come back as ALREADY_NEGATIVE.
         alternatives : int
             List up to this many of the smallest sets per case.
         time_limit : float, optional
@@ -216,7 +218,8 @@ class Explainer:
         references = self.references if work.references is None else work.references()
         plus = self.direction == "plus"
         seconds, weighted, reach = time.monotonic() - began, bool(self.weights), self.goals.reach
-        return Explanations(frame, references, answers, work.strategies, plus, weighted, seconds, work.notes, reach)
+        out = Explanations(frame, references, answers, work.strategies, plus, weighted, seconds, work.notes, reach)
+        return warned_of_wrong_ways(out)
 
     def least(self, answers: Explanations) -> Explanations:
         """The same answers, with numbers moved no further from the case than they have to be.
@@ -358,8 +361,9 @@ def _decision(model: Any, positive: Any, parts: dict[str, Any]) -> Decision:
         return model
     decision = Decision(model, positive=positive, **parts)
     if positive is None and decision.positive is not None:
-        said = show_label(decision.positive)
-        warn(f"explaining class {said}, the second one\n  Try: pass positive={said}", FewestWarning, stacklevel=3)
+        said, other = (show_label(label) for label in (decision.positive, decision.classes[0]))
+        do = f"pass positive={said}, or positive={other} if that is the outcome to explain"
+        warn(f"explaining class {said}, the second one\n  Try: {do}", FewestWarning, stacklevel=3)
     return decision
 
 

@@ -68,3 +68,16 @@ def test_the_lists_are_found() -> None:
     assert len(NAMES) > 150
     assert {"FewestError", "DataError"} <= public(".errors")
     assert "References" in public(".references")
+
+
+def test_the_pages_that_are_written_from_the_code_can_be_written(monkeypatch: pytest.MonkeyPatch) -> None:
+    """`make docs` needs them; it takes minutes until it asks for them."""
+    typer = pytest.importorskip("typer")
+    pytest.importorskip("fastapi")
+    monkeypatch.syspath_prepend(str(Path(__file__).parents[2] / "docs" / "_ext"))
+    made = import_module("made_pages")
+    assert "/v1/models/credit:explain" in made.openapi()["paths"]
+    shown = "\n".join(made.commands(typer.main.get_command(import_module("fewest.apps.cli._main").app)))
+    assert all(
+        f"### `fewest {name}`" in shown for name in ("explain", "letters", "compare", "build", "references sign")
+    )

@@ -453,3 +453,12 @@ def test_a_changed_reference_or_model_in_the_file_is_noticed(logistic: Any, tmp_
             archive.writestr(name, content)
     with pytest.raises(FewestError, match="scores its references otherwise"):
         load(path)
+
+
+def test_categories_that_a_booster_encodes_by_itself_are_refused_with_the_way_out(tmp_path: Path) -> None:
+    X = pd.DataFrame({"age": range(60), "home": pd.Categorical(["own", "rent", "free"] * 20)})
+    model = HistGradientBoostingClassifier(max_iter=3).fit(X, np.arange(60) % 2)
+    decision = fw.Decision(model, positive=1)
+    refs = fw.references.supplied(decision, X.iloc[[0]], X=X, on_positive="allow")
+    with pytest.raises(ModelError, match="OrdinalEncoder"):
+        fw.Explainer(decision, refs).save(tmp_path / "a.fewest")

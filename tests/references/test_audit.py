@@ -105,7 +105,7 @@ def test_what_is_odd_is_listed() -> None:
     found = audit(replace(spoiled(age=41.5), support=(4,), score=(0.7,)))
     assert found.flags() == [
         "mean: it stands for 4 people, fewer than 10",
-        "mean: the model decides against it (0.7 >= 0.5)",
+        "mean: the model refuses it (0.7 >= 0.5)",
         "mean: its signature no longer holds: age changed",
         "mean: age: not a whole number: use 42",
     ]

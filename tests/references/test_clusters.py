@@ -200,7 +200,7 @@ def test_no_negatives_and_no_accepted_negatives_are_refused() -> None:
     with pytest.raises(DataError, match="no row is labelled"):
         clusters(DECISION, X, np.ones(len(X)))
     refusing = fw.Decision(lambda frame: np.ones(len(frame)), positive=1)
-    with pytest.raises(PositiveReferenceError, match="decides against all"):
+    with pytest.raises(PositiveReferenceError, match="refuses all"):
         clusters(refusing, X, np.zeros(len(X)), embedding="pca")
 
 

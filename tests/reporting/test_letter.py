@@ -171,7 +171,8 @@ def test_an_answer_that_cannot_bear_a_letter_is_refused(case: str) -> None:
 def test_an_unsigned_reference_is_refused() -> None:
     with pytest.raises(LetterError, match='the reference "r1" is not signed off') as caught:
         letter(answer(PLAIN), CODES, PLAIN)
-    assert caught.value.do == "sign it: `fewest references sign FILE --by NAME`, or `references.sign_off(NAME)`"
+    assert "`fewest references sign FILE --by NAME`" in str(caught.value.do)
+    assert "`references.sign_off(NAME)`" in str(caught.value.do)
 
 
 def test_a_reference_that_was_changed_after_it_was_signed_is_refused() -> None:

@@ -12,7 +12,8 @@ import pytest
 
 import fewest as fw
 from fewest.results.explanations import Explanations
-from fewest.results.notebook import MAX_BYTES, Card, Overview
+from fewest.results.notebook import Card, Overview
+from fewest.tables.cards import MAX_BYTES
 
 
 def explained(X: pd.DataFrame, **options: Any) -> Explanations:

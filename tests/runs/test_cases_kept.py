@@ -285,7 +285,7 @@ def test_verify_checks_cases_that_enter_leaves(tmp_path: Path) -> None:
     row = int(table.loc[table["features"].map(lambda names: "duration_months" in names), "row"].iloc[0])
     spoil(folder, row, "to", "duration_months", 72)
     told = verify(folder, data, explainer.decision).problems
-    assert any(f"row {row}: its answer does not turn the model" in text for text in told)
+    assert any(f"row {row}: its answer does not change the outcome" in text for text in told)
 
 
 def spoil(folder: Path, row: int, column: str, feature: str, value: Any) -> None:

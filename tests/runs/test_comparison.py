@@ -124,3 +124,22 @@ def test_a_gate_that_looks_at_nothing_does_not_open(folders: Path, capsys: pytes
     explain_files(explainer((0.0, 0.0, 0.0)), folders / "cases.csv", folders / "none", n_jobs=1, id_column="id")
     assert main(["compare", str(folders / "before"), str(folders / "none"), "--fail-over", "1"]) == 3
     assert "no case is explained in both" in capsys.readouterr().err
+
+
+def test_labels_give_the_accuracy_of_both(folders: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    first, second = (explained(which) for which in WEIGHTS)
+    truth = RANDOM.random(60) < 0.5
+    refused = [np.array([answer.status != fw.Status.ALREADY_NEGATIVE for answer in out]) for out in (first, second)]
+    wanted = ("accuracy", *(f"{round(100 * (side == truth).mean())} %" for side in refused))
+    assert fw.compare(first, second, labels=truth).figures[-1] == wanted
+    assert all(name != "accuracy" for name, *_ in fw.compare(first, second).figures)
+    assert fw.compare(first, second[::-1], labels=truth).figures[-1] == wanted, "matched by name"
+    with pytest.raises(UsageError, match="59 labels for 60 cases"):
+        fw.compare(first, second, labels=truth[1:])
+    with pytest.raises(UsageError, match="no label is"):
+        fw.compare(first, second, labels=["x"] * 60)
+    pd.DataFrame({"came_out": truth.astype(int)}).to_csv(folders / "labels.csv", index=False)
+    call = ["compare", *(str(folders / which) for which in WEIGHTS), "--labels", str(folders / "labels.csv")]
+    assert main([*call, "--target", "came_out"]) == 0
+    assert " ".join(wanted) in " ".join(capsys.readouterr().out.split())
+    assert main(call) == 2

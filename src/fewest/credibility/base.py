@@ -18,6 +18,7 @@ from fewest.decision import Decision
 from fewest.errors import DataError, UsageError, check_number
 from fewest.references.training_rows import TrainingRows
 from fewest.tables.arrays import Bools, Floats, Ints32
+from fewest.tables.cards import ShownAsCard
 from fewest.tables.schema import Schema
 
 DECIMALS = 9  # rounding takes away what the rows beside a row may change in the last bits
@@ -51,7 +52,7 @@ class PointDensity(Density, Protocol):
 
 
 @dataclass(frozen=True, eq=False)
-class Credibility:
+class Credibility(ShownAsCard):
     """A fitted density with a calibrated floor.
 
     Attributes

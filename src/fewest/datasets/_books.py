@@ -168,7 +168,8 @@ def describe(X: pd.DataFrame, columns: Sequence[Mapping[str, Any]]) -> Schema:
     schema = Schema.infer(X)
     for entry in columns:
         changes: dict[str, Any] = {}
-        if "unit" in entry:
+        # "3 count" and "2 years, coded 1-4" do not read as amounts.
+        if entry["type"] == "numeric" and entry.get("unit", "count") not in ("count", "score"):
             changes["unit"] = entry["unit"]
         levels = entry.get("levels")
         if levels and (is_text(entry) or entry["type"] == "categorical"):

@@ -18,7 +18,7 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
-from fewest.errors import DataError
+from fewest.errors import DataError, UsageError
 from fewest.tables.frames import to_frame
 from fewest.tables.schema import Schema
 from fewest.tables.wording import show_label
@@ -38,6 +38,7 @@ class TableClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     schema_: Schema  # features as read off the training table
     classes_: npt.NDArray[Any]  # (2,)
     n_features_in_: int
+    positive: Any = None
     _missing_numbers = True
 
     def _read_training(self, X: Any, y: Any) -> tuple[pd.DataFrame, npt.NDArray[np.bool_]]:
@@ -56,6 +57,16 @@ class TableClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         free = {name: kind for name, kind in schema.dtypes.items() if not isinstance(kind, pd.CategoricalDtype)}
         self.schema_ = replace(schema, dtypes=free)
         return self.schema_.conform(table, unseen="allow"), positive
+
+    def _positive_label(self) -> Any:
+        """The label whose decisions are to need few reasons; the second class unless ``positive`` names another."""
+        if self.positive is None:
+            return self.classes_[1]
+        matching = [label for label in self.classes_ if label == self.positive]
+        if not matching:
+            known = ", ".join(map(show_label, self.classes_))
+            raise UsageError(f"no row is labelled {show_label(self.positive)}", do=f"choose one of {known}")
+        return matching[0]
 
     def _read_rows(self, X: Any) -> pd.DataFrame:
         """Typed rows of a table to predict."""

@@ -37,6 +37,12 @@ HOW_TO_SAVE_TREES = (
     "save it as a tree, fewest.models.trees.file.save_tree(model.tree_, 'tree.json', model.classes_), or with its "
     "references, explainer.save('credit.fewest'): both are read without running anything"
 )
+# What HistGradientBoosting keeps where it encodes categories by itself; such splits are not checked here.
+OWN_CATEGORIES = {"functools.partial (by PartialNode)", "sklearn.utils.validation.check_array"}
+HOW_TO_SAVE_CATEGORIES = (
+    "let a pipeline encode the categories: make_pipeline(make_column_transformer((OrdinalEncoder(), columns), "
+    'remainder="passthrough"), HistGradientBoostingClassifier())'
+)
 Node = dict[str, Any]
 Members = dict[str, bytes]
 CHECKED = "checked by fewest"
@@ -119,10 +125,12 @@ def _check_member(node: Mapping[str, Any], members: Mapping[str, bytes], name: s
 def not_listed(name: str, foreign: set[str], do: str = HOW_TO_TRUST) -> ModelError:
     """The error for types that are not on the list."""
     shown = ", ".join(sorted(foreign)[:5])
-    own = any(kind.startswith(OWN_TREES) for kind in foreign)
+    if any(kind.startswith(OWN_TREES) for kind in foreign):
+        do = HOW_TO_SAVE_TREES
+    elif foreign == OWN_CATEGORIES:
+        do = HOW_TO_SAVE_CATEGORIES
     return ModelError(
-        f"{name} holds types that are not on the list of safe ones: {shown}; loading them can run code",
-        do=HOW_TO_SAVE_TREES if own else do,
+        f"{name} holds types that are not on the list of safe ones: {shown}; loading them can run code", do=do
     )
 
 

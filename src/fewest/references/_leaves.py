@@ -153,7 +153,7 @@ def leaves(
     nodes = [node for node, _ in places]
     if not nodes:
         raise ModelError(
-            "the tree has no negative leaf: it decides against everybody, and no change turns that",
+            "the tree has no negative leaf: it refuses everybody, and no change helps",
             do="grow the tree further, or raise the threshold",
         )
     typical, support = _typical(tree, good, "mean" if value == "mean" else "median")

@@ -1,6 +1,6 @@
 """References are rounded when they are made, so that search, model and reader see the same numbers.
 
-Numbers get their feature's decimals. Where that alone makes the model decide against a reference, its numbers get more
+Numbers get their feature's decimals. Where that alone makes the model refuse a reference, its numbers get more
 decimals, as few as it takes; the schema the references carry says how many, so that rounding again changes nothing.
 """
 

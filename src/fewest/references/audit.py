@@ -13,6 +13,7 @@ from fewest.errors import UsageError
 from fewest.references.file import Saved
 from fewest.references.spread import FEW, Range, middle_range
 from fewest.tables.arrays import Floats
+from fewest.tables.cards import Rows, ShownAsCard
 from fewest.tables.closeness import feature_distances
 from fewest.tables.schema import Feature, Schema
 from fewest.tables.values import value_of
@@ -69,7 +70,7 @@ class People:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Audit:
+class Audit(ShownAsCard):
     """What to look at before references are used on people.
 
     Attributes
@@ -113,6 +114,10 @@ class Audit:
         head = f"<audit of {count} reference{'s' if count != 1 else ''}, {signed} signed; warnings: {len(flags)}>"
         more = [f"  ... and {len(flags) - SHOWN} more: audit.flags()"] if len(flags) > SHOWN else []
         return "\n".join([head, *(f"  {flag}" for flag in flags[:SHOWN]), *more])
+
+    def _card_rows(self) -> tuple[Sequence[str], Rows]:
+        shown = self.table[["reference", "feature", "value", "low", "high", "nearest", "note"]]
+        return tuple(shown.columns), shown.itertuples(index=False, name=None)
 
     def flags(self) -> list[str]:
         """Everything that is wrong or worth a look, one sentence each; signatures that are lacking are not."""
@@ -160,7 +165,7 @@ def _reference_row(saved: Saved, number: int, people: int, cut: float, dense: tu
         state += f", but that no longer holds: {', '.join(broken)} changed"
     notes = [
         f"it stands for {people} people, fewer than {FEW}" if 0 <= people < FEW else "",
-        f"the model decides against it ({score:.4g} >= {cut:.4g})" if accepted is False else "",
+        f"the model refuses it ({score:.4g} >= {cut:.4g})" if accepted is False else "",
         f"its signature no longer holds: {', '.join(broken)} changed" if broken else "",
     ]
     signed = signature is not None and not broken

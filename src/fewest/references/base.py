@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, ClassVar, Literal, Protocol
 
@@ -17,15 +17,19 @@ from fewest.references._round_values import as_frame, finer
 from fewest.references.audit import Audit, Dense, People, audit, check_rows
 from fewest.references.by_embedding import rule_for_a_file
 from fewest.references.file import Saved, plain_rows
-from fewest.references.flexible import Flexibility, Placement, move
+from fewest.references.flexible import Flexibility, Placement, move, with_twins
 from fewest.references.signatures import Clock, Signature, utc_now
 from fewest.references.spread import Spread
 from fewest.references.training_rows import TrainingRows
+from fewest.tables.cards import Rows, ShownAsCard
 from fewest.tables.closeness import Distances
 from fewest.tables.schema import Schema
+from fewest.tables.values import Cells
+from fewest.tables.wording import cell
 
 OnPositive = Literal["error", "allow"]
 ON_POSITIVE = ("error", "allow")
+SHOWN = 8  # references that are named when they are printed
 Assignment = Literal["features", "embedding", "sparsest", "nearest"]
 
 
@@ -46,7 +50,7 @@ class Assigner(Protocol):
 
 
 @dataclass(frozen=True, eq=False)
-class References:
+class References(ShownAsCard):
     """Points to compare with, typed and rounded as they will be shown, with their provenance.
 
     Attributes
@@ -115,8 +119,16 @@ class References:
         return len(self.frame)
 
     def __repr__(self) -> str:
-        rows = ", ".join(f"{name} ({score:.3g})" for name, score in zip(self.names, self.score, strict=True))
+        shown = list(zip(self.names, self.score, strict=True))[:SHOWN]
+        rows = ", ".join(f"{name} ({score:.3g})" for name, score in shown) + (", ..." if len(self) > SHOWN else "")
         return f"<{len(self)} reference{'s' if len(self) != 1 else ''}: {rows}>"
+
+    def _card_rows(self) -> tuple[Sequence[str], Rows]:
+        cells, some = Cells.of(self.frame), range(min(len(self), SHOWN))
+        features = [(one.heading, *(cell(cells.value(k, one)) for k in some)) for one in self.schema.features]
+        scores = ("score", *(f"{self.score[k]:.3g}" for k in some))
+        rows = ("stands for (rows)", *("not known" if self.support[k] < 0 else int(self.support[k]) for k in some))
+        return ("", *self.names[:SHOWN]), [scores, rows, *features]
 
     def under(self, decision: Decision) -> References:
         """The same points, scored and called accepted by another decision.
@@ -235,7 +247,7 @@ class References:
         elif not spread.quantiles and any(feature.is_numeric for feature in self.schema.features):
             raise UsageError("these references do not know how accepted cases spread", do="pass X and y")
         moved = move(self.decision, self.schema, plain.frame, spread, flexibility)
-        return _with_twins(replace(plain, spread=spread), moved, flexibility)
+        return with_twins(replace(plain, spread=spread), moved, flexibility)
 
     def audit(self, X: Any = None, y: Any = None, credibility: Dense | None = None) -> Audit:
         """What to look at before these references are used on people.
@@ -354,32 +366,15 @@ def _picked(parts: tuple[Any, ...], numbers: Sequence[int]) -> tuple[Any, ...]:
     return tuple(parts[k] for k in numbers) if parts else ()
 
 
-def _with_twins(plain: References, moved: pd.DataFrame, flexibility: Flexibility) -> References:
-    """References and their moved twins, scored."""
-    m = len(plain)
-    frame = pd.concat([plain.frame, moved], ignore_index=True)
-    return replace(
-        plain,
-        frame=frame,
-        names=(*plain.names, *(f"{name} (flexible)" for name in plain.names)),
-        support=np.tile(plain.support, 2),
-        score=np.concatenate([plain.score, plain.decision.verdicts(moved).score]),
-        spread=replace(plain.spread, ranges=plain.spread.ranges * 2),
-        signatures=(*plain.signatures, *(None,) * m) if plain.signatures else (),
-        flexible_of=(-1,) * m + tuple(range(m)),
-        provenance={**plain.provenance, "flexible": asdict(flexibility)},
-    )
-
-
 def scored(
     decision: Decision, schema: Schema, rows: Sequence[Mapping[str, Any]], names: Sequence[str], support: Sequence[int],
     *, on_positive: OnPositive, assignment: Assignment = "features", provenance: Mapping[str, Any] | None = None,
     assigner: Assigner | None = None, rescue: bool = False,
 ) -> References:  # fmt: skip
-    """Type and round the points, score them, and refuse those the model decides against.
+    """Type and round the points, score them, and refuse those the model does not accept.
 
     Numbers get more decimals than their features have where the model accepts a point only then: with ``rescue``, and
-    where a point that is decided against is an error.
+    where a point that is refused is an error.
     """
     check_word("on_positive", on_positive, ON_POSITIVE)
     frame = as_frame(schema, rows, unseen="error")

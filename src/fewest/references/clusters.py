@@ -62,7 +62,7 @@ def clusters(
     min_share: float | None = None,
     preset: Preset | None = None,
 ) -> References:
-    """Typical cases of several kinds that were not decided against.
+    """Typical cases of several kinds that were accepted.
 
     The rows labelled negative are clustered by score-based soft k-means; each cluster's reference is the centre of
     those of its rows that the model accepts. Clusters with hardly any such rows, and centres the model decides
@@ -149,7 +149,7 @@ def near_threshold(
     The official commentary on Regulation B (12 CFR 1002.9(b)(2), comments 4 and 5) lets a creditor compare a refused
     applicant with those whose score was at or slightly above the passing score.
 
-    Such references are close to the cases decided against, and explanations that lead to them turn the decision
+    Such references are close to the refused cases, and explanations that lead to them change the outcome
     narrowly and change more features: a reference near the line leaves little to spare.
 
     Parameters
@@ -209,7 +209,7 @@ class GroupingSettings:
     min_share: float
     centre_of: Literal["accepted", "all"]  # rows of a cluster that its centre is taken of
     sent_to: Literal["centroid", "reference"]  # whose place on the map a case is sent to, with ``embedding``
-    softness: Literal["score", "step"]  # what a row's membership goes by: its score, or whether it is decided against
+    softness: Literal["score", "step"]  # what a row's membership goes by: its score, or whether it is refused
     preset: Preset | None
 
     @classmethod
@@ -246,7 +246,7 @@ def _grouped(
     verdicts = decision.verdicts(rows)
     if verdicts.positive.all():
         raise PositiveReferenceError(
-            f"the model decides against all {len(rows)} rows that references are made of "
+            f"the model refuses all {len(rows)} rows that references are made of "
             f"(lowest score {verdicts.score.min():.4g} >= {decision.cut:.4g})",
             do="check the labels, `positive=` and the threshold",
         )

@@ -8,8 +8,8 @@ their band by that. A value that does not move is in every grid.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple
+from dataclasses import asdict, dataclass, replace
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -20,6 +20,9 @@ from fewest.references._round_values import as_frame
 from fewest.references.spread import Spread, at_levels, band, numeric_columns, position
 from fewest.tables.arrays import Floats
 from fewest.tables.schema import Feature, Schema
+
+if TYPE_CHECKING:
+    from fewest.references.base import References
 
 Placement = Literal["uniform", "quantiles"]
 Choices = Mapping[str, list[float]]
@@ -147,3 +150,20 @@ def _lowest(keys: Sequence[Any], score: Floats) -> dict[Any, int]:
         if key not in found or score[place] < score[found[key]]:
             found[key] = place
     return found
+
+
+def with_twins(plain: References, moved: pd.DataFrame, flexibility: Flexibility) -> References:
+    """References and their moved twins, scored."""
+    m = len(plain)
+    frame = pd.concat([plain.frame, moved], ignore_index=True)
+    return replace(
+        plain,
+        frame=frame,
+        names=(*plain.names, *(f"{name} (flexible)" for name in plain.names)),
+        support=np.tile(plain.support, 2),
+        score=np.concatenate([plain.score, plain.decision.verdicts(moved).score]),
+        spread=replace(plain.spread, ranges=plain.spread.ranges * 2),
+        signatures=(*plain.signatures, *(None,) * m) if plain.signatures else (),
+        flexible_of=(-1,) * m + tuple(range(m)),
+        provenance={**plain.provenance, "flexible": asdict(flexibility)},
+    )

@@ -32,7 +32,7 @@ def single(
     groups: Mapping[str, Sequence[str]] | None = None,
     on_positive: OnPositive = "error",
 ) -> References:
-    """The typical case that was not decided against.
+    """The typical case that was accepted.
 
     Parameters
     ----------
@@ -51,7 +51,7 @@ def single(
     groups : mapping, optional
         Feature -> columns, for tables that are encoded already.
     on_positive : str
-        What to do when the model decides against the reference itself: ``error`` or ``allow``.
+        What to do when the model refuses the reference itself: ``error`` or ``allow``.
 
     Examples
     --------

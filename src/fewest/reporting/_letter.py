@@ -5,7 +5,7 @@ It supports a notice of the principal reasons; whether that is enough is for a l
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from typing import Any
@@ -18,6 +18,7 @@ from fewest.reporting._reasons import AT_MOST, Codes, Reason, Reasons, reasons
 from fewest.reporting.letter_template import LetterTemplate, long_date
 from fewest.reporting.page_templates import render
 from fewest.results.explanation import Explanation, Status
+from fewest.tables.cards import Rows, ShownAsCard
 from fewest.tables.schema import Schema
 from fewest.tables.values import Cells
 from fewest.tables.wording import cell, printable, show_measured, show_name
@@ -30,7 +31,10 @@ EXPLAIN = (
     "explain again: `fewest explain DATA --model FILE --references FILE --alternatives 1000 --out RUN`, or "
     "`explain(X, alternatives=1000)`"
 )
-SIGN = "sign it: `fewest references sign FILE --by NAME`, or `references.sign_off(NAME)`"
+SIGN = (
+    "sign it before you explain: `fewest references build TRAIN --out FILE`, `fewest references sign FILE --by NAME`, "
+    "then `fewest explain --references FILE`; or `references.sign_off(NAME)`"
+)
 Cause = tuple[str, str]  # what stands against a letter, and what to do about it
 
 
@@ -56,7 +60,7 @@ class LetterError(UndefinedError):
 
 
 @dataclass(frozen=True, repr=False)
-class Letter:
+class Letter(ShownAsCard):
     """A letter: what it says, and the reasons it gives.
 
     Attributes
@@ -92,6 +96,9 @@ class Letter:
         """The letter in a form of one's own."""
         return template.fill(self.values)
 
+    def _card_rows(self) -> tuple[Sequence[str], Rows]:
+        return (), [(line,) for line in self.text.splitlines() if line.strip()]
+
     def __repr__(self) -> str:
         return f"<letter of case {self.audit['case']}: reasons {self.audit['reasons']}>"
 
@@ -116,8 +123,8 @@ def letter(
     """A letter with the reasons of one decision, as text, as HTML, or in a `LetterTemplate` of one's own.
 
     It is refused, with everything that stands against it, when the answer is not verified and proved, when its smallest
-    sets are not all known, when a protected feature is in one of them, when the reference was not signed off as it is
-    now, and when a reason has no code.
+    sets are not all known, when one of them has a protected feature or one that would have had to get worse, when the
+    reference was not signed off as it is now, and when a reason has no code.
 
     Parameters
     ----------
@@ -202,6 +209,14 @@ def _against(answer: Explanation, saved: Saved, schema: Schema, protected: Colle
         why.append(("not all smallest sets are listed (explain with more alternatives)", EXPLAIN))
     used = {change.feature for changes in (answer.changes, *answer.alternatives) for change in changes}
     kept = {feature.name for feature in schema.features if feature.protected} | set(protected)
+    worse = {one.feature for changes in (answer.changes, *answer.alternatives) for one in changes if one.worse}
+    better = {feature.name: feature.better for feature in schema.features}
+    one_way = "explain with --only {0}={1}, or fw.Only({0!r}, {1!r})"
+    why += [
+        (f'"{name}" would have had to get worse in a smallest set', one_way.format(name, better[name]))
+        for name in schema.names
+        if name in worse
+    ]
     hold = "explain with {0} held: --immutable {0}, or fw.Immutable({0!r})"
     why += [
         (f'"{name}" is protected and in a smallest set', hold.format(name))

@@ -21,6 +21,7 @@ from fewest.errors import DataError, UsageError
 from fewest.results.drawing import percent
 from fewest.results.explanation import Change, Explanation, Status
 from fewest.results.explanations import Explanations
+from fewest.tables.cards import Rows, ShownAsCard
 from fewest.tables.schema import Schema
 from fewest.tables.values import written
 
@@ -29,6 +30,8 @@ Kind = Literal["necessary", "alternative"]
 Direction = Literal["up", "down", "level"]
 DIRECTIONS = ("up", "down", "level", "any")
 COLUMNS = ("feature", "direction", "code", "text")
+REASON_COLUMNS = ("case", "rank", "feature", "kind", "effect", "share", "value", "typical", "direction", "code")
+SHOWN = 5
 AT_MOST = 4  # the commentary on Regulation B finds more than four reasons of little use
 SAME = 9  # decimals to which effects are compared
 
@@ -153,7 +156,7 @@ class Reason:
 
 
 @dataclass(frozen=True, repr=False)
-class Reasons:
+class Reasons(ShownAsCard):
     """The reasons of one decision, most important first; prints as a line."""
 
     row: int
@@ -170,25 +173,35 @@ class Reasons:
         ]
         return f"<reasons of case {self.label}: {', '.join(parts)}>"
 
+    def _card_rows(self) -> tuple[Sequence[str], Rows]:
+        return REASON_COLUMNS[2:], (row[2:] for row in _rows_of(self))
 
-class CasesReasons(tuple[Reasons, ...]):
+
+class CasesReasons(tuple[Reasons, ...], ShownAsCard):
     """The reasons of several cases, one `Reasons` for each."""
 
     __slots__ = ()
 
+    def __repr__(self) -> str:
+        shown = "".join(f"\n  {found!r}" for found in self[:SHOWN])
+        return f"<reasons of {len(self)} cases>{shown}" + ("\n  ..." if len(self) > SHOWN else "")
+
+    def _card_rows(self) -> tuple[Sequence[str], Rows]:
+        return REASON_COLUMNS, (row for found in self for row in _rows_of(found))
+
     def to_frame(self) -> pd.DataFrame:
         """One row for each reason given: whose it is, which in order, and what is known of it."""
-        rows = [
-            {
-                "case": found.label, "rank": rank, "feature": one.feature, "kind": one.kind, "effect": one.effect,
-                "share": one.share, "value": one.case, "typical": one.typical, "direction": one.direction,
-                "code": None if one.code is None else one.code.code,
-            }
-            for found in self
-            for rank, one in enumerate(found.given, start=1)
-        ]  # fmt: skip
-        columns = ("case", "rank", "feature", "kind", "effect", "share", "value", "typical", "direction", "code")
-        return pd.DataFrame(rows, columns=list(columns))
+        rows = [row for found in self for row in _rows_of(found)]
+        return pd.DataFrame(rows, columns=list(REASON_COLUMNS))
+
+
+def _rows_of(found: Reasons) -> list[tuple[Any, ...]]:
+    """The reasons given in one case, as rows of a table."""
+    return [
+        (found.label, rank, one.feature, one.kind, one.effect, one.share, one.case, one.typical, one.direction,
+         None if one.code is None else one.code.code)
+        for rank, one in enumerate(found.given, start=1)
+    ]  # fmt: skip
 
 
 def reasons(

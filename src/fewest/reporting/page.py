@@ -218,6 +218,7 @@ def _example(view: CaseView, chosen: str, limits: PageLimits, enough: bool) -> d
         "sentence": clip(view.sentence, limits.sentence),
         "proof": "; ".join(view.proof),
         "table": replace(view, rows=rows).table(),
+        "gauge": view.gauge() or "",
         "cube": view.cube(),
         "how_much": view.how_much(limits.features, limits.text) if enough and not view.protected else None,
         "hidden": len(view.rows) - len(rows),

@@ -12,6 +12,7 @@ import numpy as np
 
 from fewest.results.enough import Enough
 from fewest.tables.schema import Feature
+from fewest.tables.values import is_worse
 from fewest.tables.wording import cell, heading, listed, printable, show_measured, show_name
 from fewest.tables.wording import show as show
 from fewest.tables.wording import show_score as show_score
@@ -39,6 +40,7 @@ class Status(StrEnum):
 
 
 STATUSES = tuple(Status)
+DOUBTFUL = "doubtful as a reason:"
 _WORDS = {
     "EXPLAINED": "explained", "ALREADY_NEGATIVE": "accepted", "UNREACHABLE": "not possible",
     "NOT_CREDIBLE": "not credible", "BUDGET": "stopped early",
@@ -56,6 +58,8 @@ class Change:
     before, after : object
     label, unit : str or None
         What people call it and what its numbers count; None: its name, and nothing.
+    worse : bool
+        Whether it goes the other way than the schema says is better.
 
     Examples
     --------
@@ -72,11 +76,12 @@ class Change:
     after: Any
     label: str | None = None
     unit: str | None = None
+    worse: bool = False
 
     @classmethod
     def of(cls, feature: Feature, before: Any, after: Any) -> Change:
         """The change of a feature, with the words its schema has for it."""
-        return cls(feature.name, before, after, feature.label, feature.unit)
+        return cls(feature.name, before, after, feature.label, feature.unit, is_worse(feature, before, after))
 
     @property
     def title(self) -> str:
@@ -101,7 +106,7 @@ class Change:
 
 @dataclass(frozen=True)
 class Fact:
-    """One feature of a case beside the typical case: what it is, what is typical, what would have turned it."""
+    """One feature of a case beside the typical case: what it is, what is typical, what would have changed it."""
 
     feature: str  # Its title
     case: Any  # The value of the case
@@ -129,7 +134,7 @@ class Proof:
     nodes : int
         Search nodes or vertices it visited.
     lower_bound : float
-        No set with fewer features (or of less cost) turns the decision; inf when none at all does. Where a
+        No set with fewer features (or of less cost) changes the outcome; inf when none at all does. Where a
         `Credibility` is set: no credible set.
     minimal : bool
         Whether the answer is proved to be smallest. With NOT_CREDIBLE, which is only said where it is proved: whether
@@ -314,7 +319,8 @@ def proof_lines(answer: Explanation) -> list[str]:
     if answer.reference is not None and answer.status != Status.ALREADY_NEGATIVE:
         people = "" if answer.support is None else f", typical of {answer.support:,}"
         out.append(f'compared with "{printable(answer.reference)}"{people}')
-    return out
+    odd = [] if answer.plus else [printable(change.title) for change in answer.changes if change.worse]
+    return [*out, f"{DOUBTFUL} {listed(odd)} would have had to get worse"] if odd else out
 
 
 def proof_line(answer: Explanation) -> str:

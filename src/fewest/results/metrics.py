@@ -28,7 +28,7 @@ class Sparsity:
     """SEV over the explained cases; outcomes that are not numbers are counted beside it (rule 3).
 
     Of the ``n`` explained cases ``share_one`` have SEV 1; the mean is NaN where there are none. ``unreachable``,
-    ``not_credible`` and ``stopped`` cases are decided against and have no SEV: proved impossible, not credible, stopped
+    ``not_credible`` and ``stopped`` cases are refused and have no SEV: proved impossible, not credible, stopped
     by the budget.
     """
 
@@ -163,7 +163,7 @@ def likelihood(out: Explanations, credibility: Credibility) -> Likelihood:
     -10.0
     """
     if out.plus:
-        raise UsageError("SEV+ leads to cases decided against; a density of accepted cases says nothing of them",
+        raise UsageError("SEV+ leads to refused cases; a density of accepted cases says nothing of them",
                          do='explain with direction="minus"')  # fmt: skip
     explained = out.answers.status == EXPLAINED
     if not explained.any():
@@ -178,8 +178,8 @@ class Stability:
     """How often the set of features changes under measurement noise; NaN where no case is explained.
 
     In ``share_changed`` of all draws of the ``n`` explained cases the set is another one, or there is none, and in
-    ``share_turned`` of them because the noise alone turns the decision; ``share_ever_changed`` of the cases have such a
-    draw.
+    ``share_turned`` of them because the noise alone changes the outcome; ``share_ever_changed`` of the cases have such
+    a draw.
     """
 
     n: int
@@ -259,7 +259,7 @@ def parity(out: Explanations, by: Any, level: float = 0.95) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        One row per group, in order: ``n`` cases decided against, ``explained``, ``mean_sev`` with ``low`` and ``high``,
+        One row per group, in order: ``n`` refused cases, ``explained``, ``mean_sev`` with ``low`` and ``high``,
         ``share_unreachable`` of the ``n``, and ``difference``, the mean SEV less that of everybody else, with
         ``difference_low`` and ``difference_high``.
 

@@ -11,16 +11,10 @@ from dataclasses import dataclass
 from markupsafe import Markup
 
 from fewest.results.drawing import HEADINGS, STYLE, Bar, Bars, CaseRow, bar_chart, case_table, corners_of, counted, cube
+from fewest.tables.cards import GROUND, MAX_BYTES
 from fewest.tables.wording import clip
 
-MAX_BYTES = 20_000
 MOST_DRAWN = 4
-# The block brings its own ground: a dark notebook on a light system, or the reverse, would hide the text.
-GROUND = (
-    ".fw-card{background:#fff;padding:.6rem .8rem;border:1px solid #d5dae0;max-width:62rem}.fw-card p{margin:.4rem 0}"
-    ".fw-card .fw-say{font-size:1.05em;font-weight:600}"
-    "@media (prefers-color-scheme:dark){.fw-card{background:#16191d;border-color:#39424c}}"
-)
 
 
 @dataclass(frozen=True)

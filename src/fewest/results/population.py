@@ -5,14 +5,18 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
+from warnings import warn
 
 import numpy as np
 import pandas as pd
 
+from fewest.errors import FewestWarning
 from fewest.references.file import Saved
 from fewest.results.explanation import STATUSES, About, Explanation, Status
-from fewest.tables.schema import Schema
+from fewest.tables.cards import card_html
+from fewest.tables.schema import Feature, Schema
+from fewest.tables.values import decoded, is_worse
 
 KEPT = 1 << 21  # figures of more explained cases than this are medians and means of a regular draw
 
@@ -25,6 +29,9 @@ class Summary(dict[str, Any]):
         return "\n".join(f"{name:<{width}}  {figure(value)}" for name, value in self.items())
 
     __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        return card_html(["Figures"], (), [(name, figure(value)) for name, value in self.items()])
 
 
 def figure(value: Any) -> str:
@@ -66,7 +73,7 @@ class Tally:
 
     @property
     def against(self) -> int:
-        """Cases the model decided against."""
+        """Cases the model refused."""
         return self.cases - self.count(Status.ALREADY_NEGATIVE)
 
     @property
@@ -116,6 +123,9 @@ class Tally:
         """Read what `to_dict` gave."""
         sev = {int(size): count for size, count in content["sev"].items()}
         return cls(dict(content["counts"]), sev, dict(content["features"]))
+
+
+P = TypeVar("P", bound="Population")
 
 
 class Population(Protocol):
@@ -187,6 +197,37 @@ def summarize(population: Population, seconds: float | None = None) -> Summary:
             **({} if seconds is None else {"seconds": float(seconds)}),
         }
     )
+
+
+def wrong_ways(population: Population) -> list[tuple[Feature, int]]:
+    """Features that explained cases move away from what their schema says is better, and in how many of them."""
+    marked = {feature.name: feature for feature in population.schema.features if feature.better}
+    found: Counter[str] = Counter()
+    if not marked or population.about.plus:
+        return []
+    for table in population.tables(("status", "features", "from", "to")):
+        moved = table[table["status"] == Status.EXPLAINED.value][["features", "from", "to"]]
+        for names, before, after in moved.itertuples(index=False):
+            for name, *ends in zip(names, before, after, strict=True):
+                feature = marked.get(name)
+                if feature is not None:
+                    found[name] += is_worse(feature, *(decoded(end, feature, population.schema) for end in ends))
+    return [(marked[name], count) for name, count in found.most_common() if count]
+
+
+def wrong_way_line(feature: Feature, count: int) -> str:
+    """A warning about answers that move a feature away from what is better."""
+    way, better = ("down", "more") if feature.better == "up" else ("up", "less")
+    answers = "1 explanation moves" if count == 1 else f"{count:,} explanations move"
+    return f'{answers} "{feature.title}" {way}, although {better} of it is better'
+
+
+def warned_of_wrong_ways(population: P) -> P:
+    """The same population, after a warning of each such feature on behalf of whoever called the caller."""
+    for feature, count in wrong_ways(population):
+        held = f'constraints=Only("{feature.name}", "{feature.better}"), or other references'
+        warn(f"{wrong_way_line(feature, count)}\n  Try: {held}", FewestWarning, stacklevel=3)
+    return population
 
 
 class _Drawn:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -14,8 +15,10 @@ import pandas as pd
 from fewest.errors import UsageError
 from fewest.results.drawing import percent
 from fewest.results.explanation import Status
+from fewest.results.explanations import Explanations
 from fewest.results.population import Population, summarize
 from fewest.runs.run import Run
+from fewest.tables.cards import Rows, ShownAsCard
 
 KEPT = ["row", "status", "sev", "score", "features"]
 TURNED = ["row", "label", "score", "other_score", "refused_now"]
@@ -26,7 +29,7 @@ Compared = str | Path | Population
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class RunComparison:
+class RunComparison(ShownAsCard):
     """What two runs say of the same cases: how many both have, matched by what, and how many only one has.
 
     Attributes
@@ -92,9 +95,16 @@ class RunComparison:
         share = percent(self.reason_drift)
         return f"{self.other_reasons:,} of {self.explained:,} cases explained in both have other reasons ({share})."
 
+    def _card_lines(self) -> list[str]:
+        return [self.sentence, self.reasons_sentence]
+
+    def _card_rows(self) -> tuple[Sequence[str], Rows]:
+        return ("", "first", "second"), self.figures
+
     def __repr__(self) -> str:
         lines = [self.sentence, self.reasons_sentence, ""]
-        lines += [f"{name:<32}{first:>14}{second:>14}" for name, first, second in self.figures]
+        wide = max((len(text) + 2 for _, *texts in self.figures for text in texts), default=14)
+        lines += [f"{name:<32}{first:>{wide}}{second:>{wide}}" for name, first, second in self.figures]
         moved = self.features[self.features["change"] != 0][:SHOWN]
         if len(moved):
             lines += ["", "Features that come up more or less often:"]
@@ -102,7 +112,7 @@ class RunComparison:
         return "\n".join(lines)
 
 
-def compare(first: Compared, second: Compared) -> RunComparison:
+def compare(first: Compared, second: Compared, *, labels: Any = None) -> RunComparison:
     """Compare two models, references or trainings case by case: whose outcome is another, whose reasons are others.
 
     Cases are matched by their names where both have names; those of the same data by their number; those of other files
@@ -111,6 +121,8 @@ def compare(first: Compared, second: Compared) -> RunComparison:
     Parameters
     ----------
     first, second : Explanations, Run or path of a run folder
+    labels : (n,) labels, optional
+        What became of the cases of the first, in their order: adds the accuracy of both on the cases in common.
 
     Returns
     -------
@@ -148,12 +160,17 @@ def compare(first: Compared, second: Compared) -> RunComparison:
     sizes, moves = _moves(both)
     shown = both[turned].assign(refused_now=against[1][turned])[:LISTED]
     shown = shown[["row_a", "label", "score_a", "score_b", "refused_now"]].set_axis(TURNED, axis=1)
-    figures = zip(own_figures(one).items(), own_figures(other).values(), strict=True)
+    pairs = zip(own_figures(one).items(), own_figures(other).values(), strict=True)
+    figures = [(name, ours, theirs) for (name, ours), theirs in pairs if (ours, theirs) != ("-", "-")]
+    if labels is not None and len(both):
+        truth = _truth(labels, one)[both["row_a"].to_numpy(dtype=np.int64)]
+        right, other_right = (percent(float((side == truth).mean())) for side in against)
+        figures.append(("accuracy", right, other_right))
     return RunComparison(
         matched=len(both),
         by=by,
         only=(len(one) - len(both), len(other) - len(both)),
-        figures=tuple((name, ours, theirs) for (name, ours), theirs in figures),
+        figures=tuple(figures),
         sizes=sizes,
         moves=moves,
         turned=tuple(shown.itertuples(index=False, name="TurnedCase")),
@@ -164,6 +181,22 @@ def compare(first: Compared, second: Compared) -> RunComparison:
         features=_shares(both[explained]),
         cases=_cases(both[turned | drifted]),
     )
+
+
+def _truth(labels: Any, population: Population) -> npt.NDArray[np.bool_]:
+    """Which labels are the class that is explained."""
+    if isinstance(population, Explanations):
+        positive = population.references.decision.positive
+    else:
+        positive = population.origin.settings["positive"]
+    texts = np.array([str(label) for label in np.asarray(labels, dtype=object).ravel()], dtype=object)
+    if len(texts) != len(population):
+        raise UsageError(f"{len(texts):,} labels for {len(population):,} cases", do="pass one label for each case")
+    truth = np.isin(texts, ["True", "1", "1.0"] if positive is None else [str(positive)])
+    if not truth.any():
+        seen = ", ".join(sorted(set(texts))[:5])
+        raise UsageError(f'no label is "{positive}": they are {seen}', do="pass labels as the model knows them")
+    return truth
 
 
 def _matched_by(first: Population, second: Population) -> tuple[str, str]:

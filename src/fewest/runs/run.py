@@ -8,21 +8,22 @@ from typing import Any
 
 from fewest.decision import ACCEPTED, REFUSED
 from fewest.references.file import Saved, read_saved
-from fewest.results.explanation import About, Change, Explanation, Fact
-from fewest.results.population import Origin, Tally
+from fewest.results.explanation import About, Change, Explanation, Fact, Status
+from fewest.results.population import Origin, Tally, figure, summarize
 from fewest.results.record import to_explanation
 from fewest.runs.run_files import JOURNAL as JOURNAL
 from fewest.runs.run_files import MANIFEST as MANIFEST
 from fewest.runs.run_files import REFERENCES as REFERENCES
 from fewest.runs.run_files import TREE as TREE
 from fewest.runs.run_files import RunFiles, read_references
+from fewest.tables.cards import Rows, ShownAsCard
 from fewest.tables.schema import Schema
 from fewest.tables.values import Cells, decoded, decoded_row, shortened
 
 Values = Mapping[str, Any]
 
 
-class Run(RunFiles):
+class Run(RunFiles, ShownAsCard):
     """A finished run folder.
 
     Attributes
@@ -52,6 +53,13 @@ class Run(RunFiles):
     >>> print(run.explanation(1))
     If debt had been 20 instead of 90, the model would have predicted accepted (refused: 0.200 instead of 0.900).
     """
+
+    def __repr__(self) -> str:
+        counts = ", ".join(f"{count:,} {Status(name).words}" for name, count in self.counts.items() if count)
+        return f"<run {self.path.name}: {self.rows:,} cases; {counts}>"
+
+    def _card_rows(self) -> tuple[Sequence[str], Rows]:
+        return ("", ""), [(name, figure(value)) for name, value in summarize(self).items()]
 
     @property
     def counts(self) -> dict[str, int]:

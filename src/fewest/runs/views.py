@@ -29,7 +29,7 @@ def open_run(path: str | Path, random_state: int = 0) -> PopulationView:
     path : path
         The folder.
     random_state : int
-        Of the draws.
+        Seed for sampling.
 
     Examples
     --------

@@ -35,7 +35,9 @@ def schema_from_json(features: Sequence[Mapping[str, Any]], dtypes: Mapping[str,
 def features_to_json(feature: Feature) -> dict[str, Any]:
     """One feature as plain values; an open end of its range is null."""
     feature = without_extremes(feature)
-    return {part.name: plain(getattr(feature, part.name)) for part in fields(Feature)}
+    content = {part.name: plain(getattr(feature, part.name)) for part in fields(Feature)}
+    # Only where it is set: fingerprints of schemas without it stay as they were.
+    return {name: value for name, value in content.items() if name != "better" or value is not None}
 
 
 def without_extremes(feature: Feature) -> Feature:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import difflib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -13,6 +14,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from fewest.errors import DataError, UsageError, check_word
+from fewest.tables.cards import Rows, ShownAsCard
 from fewest.tables.frames import to_frame
 from fewest.tables.one_hot import warn_of_one_hot
 from fewest.tables.wording import heading, shortest, show_label
@@ -59,6 +61,8 @@ class Feature:
         The code of a reason that names it, where no table of codes has one.
     protected : bool
         Whether the law forbids deciding by it: such a feature is never given to anybody as a reason.
+    better : str, optional
+        ``up`` or ``down``, for whoever is decided on. Answers that go the other way are warned of, and not in letters.
 
     Examples
     --------
@@ -79,9 +83,12 @@ class Feature:
     unit: str | None = None
     reason_code: str | None = None
     protected: bool = False
+    better: str | None = None
 
     def __post_init__(self) -> None:
         check_word("kind", self.kind, get_args(Kind))
+        if self.better is not None:
+            check_word("better", self.better, ("up", "down"))
 
     @property
     def is_numeric(self) -> bool:
@@ -100,7 +107,7 @@ class Feature:
 
 
 @dataclass(frozen=True)
-class Schema:
+class Schema(ShownAsCard):
     """All original features in column order, with the dtypes their columns have.
 
     Examples
@@ -117,6 +124,12 @@ class Schema:
         shown = ", ".join(f"{feature.name} ({feature.kind})" for feature in self.features[:SHOWN])
         more = f" and {len(self) - SHOWN} more" if len(self) > SHOWN else ""
         return f"<schema of {len(self)} feature{'s' if len(self) != 1 else ''}: {shown}{more}>"
+
+    def _card_rows(self) -> tuple[Sequence[str], Rows]:
+        spans = [f"{one.minimum:g} to {one.maximum:g}" if one.is_numeric else "" for one in self.features]
+        pairs = zip(self.features, spans, strict=True)
+        rows = [(one.heading, one.kind, ", ".join(map(str, one.levels)) or span) for one, span in pairs]
+        return ("feature", "kind", "values"), rows
 
     @classmethod
     def infer(
@@ -174,8 +187,6 @@ class Schema:
         try:
             return self.names.index(name)
         except ValueError:
-            import difflib
-
             near = difflib.get_close_matches(name, self.names, n=3)
             hint = f"did you mean {' or '.join(near)}?" if near else f"the features are {', '.join(self.names[:12])}"
             raise UsageError(f'there is no feature "{name}"', do=hint) from None

@@ -117,6 +117,26 @@ def decoded_row(row: Mapping[str, Any], schema: Schema) -> dict[str, Any]:
     }
 
 
+def is_worse(feature: Feature, before: Any, after: Any) -> bool:
+    """Whether a change goes away from what is better; one that has no order, or begins or ends nowhere, never does.
+
+    Examples
+    --------
+    >>> debt = Feature("debt", "integer", ("debt",), better="down")
+    >>> is_worse(debt, 0, 335), is_worse(debt, 335, 0), is_worse(debt, None, 335)
+    (True, False, False)
+    """
+    if feature.better is None or is_missing(before) or is_missing(after) or before == after:
+        return False
+    if feature.kind == "category":
+        if not feature.ordered or before not in feature.levels or after not in feature.levels:
+            return False
+        before, after = (feature.levels.index(value) for value in (before, after))
+    elif feature.kind not in ("number", "integer", "boolean", "datetime"):
+        return False
+    return bool(after > before) != (feature.better == "up")
+
+
 def written(schema: Schema, name: str, value: Any) -> dict[str, Any]:
     """Cells of a feature's columns that hold a value: the inverse of `Cells.value`."""
     feature = schema.features[schema.index(name)]

@@ -379,6 +379,6 @@ def test_remedies_are_in_the_words_of_the_command_line(
 ) -> None:
     assert main(_cases(files, tmp_path, "debt,age,code\n1,2,Z99\n")) == 3
     said = capsys.readouterr().err
-    assert "  Try: map it to a known value\n" in said
-    with pytest.raises(DataError, match='unseen="allow"'):  # in Python there is such a choice
+    assert "  Try: map it to a known value, or pass --unseen skip, or allow if the model accepts it\n" in said
+    with pytest.raises(DataError, match='unseen="allow"'):
         fw.Schema.infer(pd.DataFrame({"a": ["x", "y"]})).conform({"a": ["z"]})

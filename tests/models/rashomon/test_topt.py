@@ -8,6 +8,7 @@ import pytest
 from sklearn.base import clone
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
+import fewest as fw
 from fewest.datasets import load
 from fewest.errors import ModelError, UsageError
 from fewest.models.rashomon import TOptClassifier, rashomon_set
@@ -116,3 +117,30 @@ def test_what_is_going_on_is_told_where_asked(german, capfd):
 def test_a_set_beyond_the_limit_is_refused(german):
     with pytest.raises(ModelError, match="more than max_trees = 5"):
         TOptClassifier(max_trees=5).fit(*german)
+
+
+def test_the_class_that_is_named_has_the_fewest_reasons(german):
+    """The same tree is chosen as where that class is the second one, and it explains and predicts the same."""
+    X, y = german
+    words = np.array(["good", "bad"])[y]  # in order, "bad" comes first
+    settings = {"regularization": 0.02, "bound": 0.04, "max_depth": 3}
+    named, second = TOptClassifier(**settings, positive="bad").fit(X, words), TOptClassifier(**settings).fit(X, y)
+    assert (named.positive_, second.positive_) == ("bad", 1)
+    assert named.classes_.tolist() == ["bad", "good"]
+    assert (named.predict(X) == "bad").tolist() == (second.predict(X) == 1).tolist()
+    assert np.allclose(named.predict_proba(X)[:, 0], second.predict_proba(X)[:, 1])
+    pd.testing.assert_frame_equal(named.front_, second.front_)
+    for model, positive in ((named, "bad"), (second, 1)):
+        decision = fw.Decision(model, positive=positive)
+        out = fw.Explainer(decision, fw.references.leaves(decision, X, words if model is named else y)).explain(X)
+        assert out.summary()["mean SEV"] == pytest.approx(
+            model.front_.loc[model.front_["chosen"], "mean_sev_t"].iloc[0]
+        )
+    other = TOptClassifier(**settings).fit(X, words)
+    assert other.positive_ == "good"
+    assert other.front_["mean_sev_t"].tolist() != named.front_["mean_sev_t"].tolist()
+
+
+def test_a_class_that_no_row_has_is_refused(german):
+    with pytest.raises(UsageError, match="no row is labelled 'worse'"):
+        TOptClassifier(positive="worse").fit(german[0][:50], np.array(["good", "bad"])[german[1][:50]])

@@ -50,7 +50,7 @@ def test_cases_without_an_answer_stand_apart() -> None:
     assert SevDistributionDisplay.from_explanations(out).table["sev"].tolist() == ["none"] * bool(
         out.counts()["UNREACHABLE"]
     )
-    with pytest.raises(UsageError, match="decided against"):
+    with pytest.raises(UsageError, match="refused"):
         SevDistributionDisplay.from_explanations(fw.Explainer(decision, refs, n_jobs=1).explain(X[:1]))
     with pytest.raises(UsageError, match="no case is explained"):
         FeatureFrequencyDisplay.from_explanations(out)

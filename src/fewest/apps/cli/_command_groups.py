@@ -75,7 +75,7 @@ class BuildRequest:
     n_clusters: Annotated[int | None, typer.Option(min=1, help="Groups. Default: 8; near-threshold: 1.")] = None
     embedding: Annotated[str | None, typer.Option(help="Map of the groups: identity, pca or pacmap.")] = None
     assignment: Annotated[str | None, typer.Option(help="Which of several: features, embedding or sparsest.")] = None
-    m: Annotated[float | None, typer.Option(help="How soft groups are to rows decided against. Default: 2.")] = None
+    m: Annotated[float | None, typer.Option(help="How soft groups are to refused rows. Default: 2.")] = None
     min_share: Annotated[float | None, typer.Option(help="Least share of a group. Default: 0.02.")] = None
     preset: Annotated[str | None, typer.Option(help="SEV-cluster of the paper's text or the authors' code.")] = None
     training_rows: Annotated[bool, typer.Option("--training-rows", help="The file may hold training rows.")] = False

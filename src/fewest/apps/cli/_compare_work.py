@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from fewest.apps.cli._files import check_place, save
+import pandas as pd
+
+from fewest.apps.cli._files import check_place, read_table, save
 from fewest.apps.cli._text import clean
-from fewest.errors import DataError, DriftError
+from fewest.errors import DataError, DriftError, UsageError
 from fewest.reporting.views import as_csv
 from fewest.results.drawing import percent
 from fewest.runs import Run, compare
@@ -17,12 +19,23 @@ if TYPE_CHECKING:
     from fewest.apps.cli._main import CompareRequest
 
 
+def _labels(request: CompareRequest) -> pd.Series[Any] | None:
+    """What became of the cases, where a table says so."""
+    if request.labels is None:
+        return None
+    table = read_table(request.labels)
+    if request.target not in table.columns:
+        named = "which column?" if request.target is None else f'{request.labels.name} has no column "{request.target}"'
+        raise UsageError(f"--labels: {named}", do="pass --target COL")
+    return table[request.target]
+
+
 def run(request: CompareRequest) -> int:
     """Compare; what changed is written before the gate closes."""
     if request.out is not None:
         check_place(request.out, (".csv",), "the cases that changed are a table")
     first, second = Run.open(request.first), Run.open(request.second)
-    both = compare(first, second)
+    both = compare(first, second, labels=_labels(request))
     names = [folder for folder, _ in called(first, second)]
     if request.out is not None:
         save(request.out, as_csv(both.cases).decode())

@@ -32,6 +32,7 @@ from fewest.references import References, build, supplied
 from fewest.references.build import KINDS
 from fewest.results.explanation import STATUSES, Status
 from fewest.results.explanations import Explanations
+from fewest.results.population import warned_of_wrong_ways
 from fewest.runs import Run, explain_files
 from fewest.runs.runner import PART_ROWS
 from fewest.tables.model_kinds import NUMBERS
@@ -41,6 +42,7 @@ if TYPE_CHECKING:
     from fewest.apps.cli._main import ExplainerFileRequest, ExplainRequest
 
 SENTENCES = 5
+LISTED = 100  # smallest sets of a case in a run folder: letters are drawn from all of them
 # Endings of files that people ask for; any other dot may be part of a folder's name.
 FILES = frozenset(
     (*RESULTS, ".arrow", ".feather", ".fewest", ".gz", ".htm", ".jsonl", ".md", ".parquet", ".pdf", ".pq", ".tsv",
@@ -72,7 +74,7 @@ def run(request: ExplainRequest) -> int:
             cases = sound_rows(explainer, cases, Path(NAME) if request.out is None else request.out.with_name(NAME))
     with progress("explaining") as advance:
         out = explainer.explain(
-            cases, alternatives=request.alternatives, time_limit=request.time_limit, progress=advance
+            cases, alternatives=request.alternatives or 0, time_limit=request.time_limit, progress=advance
         )
     if request.out is not None:
         of = request.demo if request.table is None else request.table.name
@@ -111,13 +113,15 @@ def _run_folder(request: ExplainRequest) -> int:
     with _stoppable(), progress("explaining") as advance:
         done = explain_files(
             explainer, tuple(request.data or ()), request.out, model_file=request.model,
-            alternatives=request.alternatives, n_jobs=request.jobs, chunk_rows=request.chunk_rows,
+            alternatives=LISTED if request.alternatives is None else request.alternatives,
+            n_jobs=request.jobs, chunk_rows=request.chunk_rows,
             part_rows=request.part_rows or PART_ROWS, keep_cases=not request.no_cases, time_limit=request.time_limit,
             id_column=request.id, bad_rows="skip" if request.unseen == "skip" else "error", progress=advance,
         )  # fmt: skip
     skipped = done.manifest.get("rejected", {}).get("rows", 0)
     if skipped:
         print(clean(f"{skipped:,} rows are left out, see {done.path / NAME}"), file=sys.stderr)
+    warned_of_wrong_ways(done)
     if request.as_json:
         figures = {name: done.manifest[name] for name in ("rows", "counts", "sev", "features")}
         print(json.dumps({"run": str(request.out), **figures, "parts": len(done.manifest["parts"])}, indent=1))
@@ -336,6 +340,8 @@ def as_text(out: Explanations, enough: bool = False) -> str:
     lines = [str(out.summary())]
     against = np.flatnonzero(out.answers.status != STATUSES.index(Status.ALREADY_NEGATIVE))
     shown = [out[int(row)] for row in against[:SENTENCES]]
+    if not len(against):
+        lines += ["", "Nobody was refused: there is nothing to explain."]
     if shown:
         lines += ["", *(f"{answer.label}: {answer.how_much if enough else answer}" for answer in shown)]
     if len(against) > len(shown):

@@ -30,7 +30,11 @@ REFERENCES = (
 )
 Unseen = StrEnum("Unseen", ["error", "allow", "skip"])
 DemoModel = StrEnum("DemoModel", ["logistic", "boosted", "mlp"])
-FEATURES = "Words for features, .csv: name, and any of label, unit, reason_code, protected, direction (up, down)."
+FEATURES = (
+    "Words for features, .csv: name, and any of label, unit, reason_code, protected, better (up or down: the other way "
+    "is warned of), direction (up or down: it never goes the other way)."
+)
+ALTERNATIVES = "List up to N smallest sets per case. Default: 100 in a run folder, for letters; else none."
 LETTER_FIELDS = "Table of what each letter has of its own: case, and any of recipient, our_reference, FIELD."
 TABLES = "Cases to explain: .csv, .csv.gz or .parquet; with a run folder also several, and folders of them."
 
@@ -104,7 +108,7 @@ class ExplainRequest:
     one_of: options.Levels = None
     credibility: options.CredibilityKind = None
     plus: Annotated[bool, typer.Option("--plus", help="SEV+: the case's values that alone bring it about.")] = False
-    alternatives: Annotated[int, typer.Option(min=0, help="List up to N smallest sets per case.", metavar="N")] = 0
+    alternatives: Annotated[int | None, typer.Option(min=0, help=ALTERNATIVES, metavar="N")] = None
     enough: Annotated[bool, typer.Option("--enough", help="Say which other values of each change would do.")] = False
     time_limit: Annotated[float | None, typer.Option(min=0, help="Seconds; a run folder can go on later.")] = None
     out: Annotated[Path | None, typer.Option(help="File (.json, .csv or .html) or run folder to write.")] = None
@@ -187,6 +191,8 @@ class CompareRequest:
     first: Annotated[Path, typer.Argument(help=options.RUN, show_default=False)]
     second: Annotated[Path, typer.Argument(help="Another one.", show_default=False)]
     out: Annotated[Path | None, typer.Option(help="CSV of the cases that changed.")] = None
+    labels: Annotated[Path | None, typer.Option(help="Table with what became of the cases: adds the accuracy.")] = None
+    target: Annotated[str | None, typer.Option(help="Column of that table.")] = None
     fail_over: Annotated[
         float | None, typer.Option(min=0, max=1, help="Exit 9 if more than this share has other reasons.", metavar="X")
     ] = None
@@ -201,7 +207,7 @@ class LettersRequest:
     The letters support a notice of principal reasons; they are not legal advice.
     """
 
-    run: Annotated[Path, typer.Argument(help="Run folder of `fewest explain --alternatives N --out RUN`.")]
+    run: Annotated[Path, typer.Argument(help="Run folder of `fewest explain --out RUN`.")]
     out: Annotated[Path, typer.Option(help="Folder to write: empty, or a new one.")]
     codes: Annotated[Path | None, typer.Option(help=CODES)] = None
     template: Annotated[Path | None, typer.Option(help=TEMPLATE)] = None
@@ -325,6 +331,6 @@ def _crash(error: Exception) -> int:
 
 
 def _show_warning(message: Warning | str, category: type[Warning], *_: Any, **__: Any) -> None:
-    from fewest.apps.cli._text import clean
+    from fewest.apps.cli._text import clean, in_options
 
-    print(f"fewest: warning: {clean(str(message))}", file=sys.stderr)
+    print(f"fewest: warning: {clean(in_options(str(message)))}", file=sys.stderr)

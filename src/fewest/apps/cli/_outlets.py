@@ -27,7 +27,7 @@ Dated = Annotated[
 ]
 Locale = Annotated[str | None, typer.Option("--locale", help="How the date is written, e.g. en_GB; needs Babel.")]
 Sender = Annotated[list[str] | None, typer.Option("--sender", help="Line about who writes; repeat it.")]
-SAVED = "Files written by explainer.save(path); each is served under the stem of its name."
+SAVED = "Files of `fewest build` or explainer.save(path); each is served under the stem of its name."
 
 
 def report(
@@ -56,7 +56,7 @@ def report(
 
 
 def letter(
-    run: Annotated[Path, typer.Argument(help="Run folder of `fewest explain --alternatives N --out RUN`.")],
+    run: Annotated[Path, typer.Argument(help="Run folder of `fewest explain --out RUN`.")],
     row: Annotated[int | None, typer.Option("--row", min=0, help="Number of the case in the run, from 0 on.")] = None,
     case: Annotated[str | None, typer.Option("--case", help="Or what it is called (`explain --id`).")] = None,
     codes: Annotated[Path | None, typer.Option("--codes", help=CODES)] = None,
@@ -218,11 +218,10 @@ def serve(
     )  # fmt: skip
     for path in models:
         if not path.is_file():
-            raise ModelError(f"there is no file {path}", do="write one with explainer.save(path)")
+            raise ModelError(f"there is no file {path}", do="write one with `fewest build`, or explainer.save(path)")
         if path.suffix.lower() != ".fewest":
             raise ModelError(
                 f"{path.name} is not a .fewest file: the service needs a model together with its references",
-                do="make one in Python, with the model of that file: "
-                f"fewest.Explainer(decision, references).save('{path.stem}.fewest')",
+                do=f"fewest build TRAIN --model {path.name} --target COL --positive CLASS --out {path.stem}.fewest",
             )
     return run(models, settings)

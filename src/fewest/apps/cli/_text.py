@@ -17,9 +17,11 @@ def clean(text: str) -> str:
 # What the library calls a thing in Python -> what the command line calls it. Parts that it has no option for are left
 # out. Longer ones first: some hold others.
 IN_OPTIONS = {
-    r', or pass unseen="allow" if the model accepts it': "",
+    r', or pass unseen="allow" if the model accepts it': ", or pass --unseen skip, or allow if the model accepts it",
+    r"references\.single or clusters": "--references single or clusters",
     r'; on_positive="allow" proves what cannot be reached': "",
     r'centre="(\w+)"': r"--centre \1",
+    r'constraints=Only\("([^"]+)", "(\w+)"\)': r"--only \1=\2",
     r"explain with alternatives=": "explain with --alternatives ",
     r"allow_pickle=True": "--allow-pickle",
     r"`?positive=`?": "--positive",

@@ -17,7 +17,7 @@ from fewest.explainer import Explainer
 from fewest.tables.schema import Schema
 
 WORDS = ("label", "unit", "reason_code")
-COLUMNS = ("name", *WORDS, "protected", "direction")
+COLUMNS = ("name", *WORDS, "protected", "better", "direction")
 TRUE, FALSE = ("yes", "true", "1"), ("no", "false", "0", "")
 
 
@@ -46,17 +46,23 @@ def described(schema: Schema, file: Path | None) -> Schema:
             raise DataError(f'{file.name}, "{row["name"]}": protected is {mark!r}', do="write yes or no")
         if mark in TRUE:
             changes["protected"] = True
+        if row.get("better"):
+            changes["better"] = _way(file, row, "better")
         schema = schema.with_(str(row["name"]), **changes)
     return schema
 
 
 def directions(file: Path | None) -> dict[str, str]:
     """The way that features may go, up or down, where the same file says it."""
-    found = {str(row["name"]): str(row.get("direction", "")) for row in ([] if file is None else _rows(file))}
-    for name, way in found.items():
-        if way not in ("up", "down", ""):
-            raise DataError(f'{file and file.name}, "{name}": direction is {way!r}', do="write up, down or nothing")
-    return {name: way for name, way in found.items() if way}
+    rows = [] if file is None else _rows(file)
+    return {str(row["name"]): _way(file, row, "direction") for row in rows if row.get("direction")}
+
+
+def _way(file: Path | None, row: dict[Any, Any], column: str) -> str:
+    way = str(row[column])
+    if way not in ("up", "down"):
+        raise DataError(f'{file and file.name}, "{row["name"]}": {column} is {way!r}', do="write up, down or nothing")
+    return way
 
 
 def _rows(file: Path) -> list[dict[Any, Any]]:

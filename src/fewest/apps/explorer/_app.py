@@ -9,7 +9,7 @@ import asyncio
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
@@ -28,7 +28,7 @@ from fewest.apps.explorer._references import reference_routes
 from fewest.errors import DataError, FewestError
 from fewest.reporting.views import SORTS, CaseLine, Filter, PopulationView
 from fewest.results import drawing
-from fewest.results.explanation import Status
+from fewest.results.explanation import About, Status, show_score
 from fewest.runs import comparison
 from fewest.runs.run import Run
 from fewest.tables.wording import clip
@@ -69,6 +69,11 @@ def create_app(
     _ = explored.about  # what is wrong with a run is said now, and not on every page
     routes = [*_run_routes(explored), *case_routes(explored), *reference_routes(explored)]
     return Starlette(routes=routes, exception_handlers=_errors(explored))
+
+
+def _shown_score(about: About, score: float) -> str:
+    """A score of a run as people read it."""
+    return show_score(score, about.threshold, about.percent, about.number)
 
 
 def _errors(explored: Explored) -> dict[Any, Any]:
@@ -118,9 +123,11 @@ def _run_routes(explored: Explored) -> list[Route]:
         both = explored.comparison
         names = () if explored.other is None else comparison.called(explored.run, explored.other)
         own = {} if both else comparison.own_figures(explored.run)
+        abouts = [one.about for one in (explored.run, explored.other) if one is not None]
         return explored.page(
-            "compare.html.j2", "Compare", "Compare", QUESTIONS["Compare"], compared=both, names=names, figures=own
-        )
+            "compare.html.j2", "Compare", "Compare", QUESTIONS["Compare"], compared=both, names=names, figures=own,
+            scores=[partial(_shown_score, about) for about in abouts],
+        )  # fmt: skip
 
     async def static(request: Request) -> Response:
         known = static_files().get(request.path_params["name"])

@@ -32,7 +32,7 @@ from fewest.reporting.tree_drawing import STYLE
 from fewest.reporting.tree_paths import changed, one_row, path_of
 from fewest.reporting.views import CaseView, scales_of
 from fewest.results.drawing import HEADINGS
-from fewest.results.explanation import Explanation, Status, at_least
+from fewest.results.explanation import DOUBTFUL, Explanation, Status, at_least
 from fewest.runs.run import Run
 
 MOST_WAYS = 20
@@ -235,7 +235,7 @@ def _state(answer: Explanation) -> State | None:
 
 def _proof(case: CaseView) -> list[tuple[str, bool]]:
     answer = case.answer
-    out = [(text, not text.startswith("stopped early")) for text in case.proof]
+    out = [(text, not text.startswith(("stopped early", DOUBTFUL))) for text in case.proof]
     if answer.margin is not None and answer.shows_percent and 0 <= answer.margin < CLOSE_CALL:
         out.append((f"a close call: {answer.margin * 100:.1f} points beyond the cut-off", False))
     return out

@@ -21,7 +21,7 @@ Handler = Callable[[Request], Awaitable[Response]]
 Responses = dict[int | str, dict[str, Any]]
 METRICS_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 VERBS: dict[str, tuple[type, str]] = {
-    "explain": (documents.ExplanationsDocument, "The fewest features that turn the decision, for each instance."),
+    "explain": (documents.ExplanationsDocument, "The fewest features that change the outcome, for each instance."),
     "predict": (documents.Predictions, "What the model decides, for each instance."),
 }
 HTTP_ERRORS = {
@@ -33,6 +33,16 @@ HTTP_ERRORS = {
 def create_app(pools: Mapping[str, WorkerPool], settings: ServiceSettings, keys: Keys | None, log: EventLog) -> App:
     """The service over pools (name of each model -> its workers) that have been started; it closes them at its end."""
     metrics = Metrics(pools)
+    api, calls = service_api(pools, settings, keys, metrics)
+    several = keys is not None and len(keys.sums) > 1
+    crowd = Crowd(max(1, settings.connections // 2) if several else settings.connections)
+    return Door(_straight(api, calls), keys, Buckets(settings.rate, settings.burst), crowd, metrics, log)
+
+
+def service_api(
+    pools: Mapping[str, WorkerPool], settings: ServiceSettings, keys: Keys | None, metrics: Metrics
+) -> tuple[FastAPI, dict[str, tuple[Any, Handler]]]:
+    """The routes of the service, which describe themselves, and those of the models by their paths."""
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
@@ -53,9 +63,7 @@ def create_app(pools: Mapping[str, WorkerPool], settings: ServiceSettings, keys:
         calls.update(_add_model(app, pool, settings, metrics, errors))
     if keys is not None:
         _declare_keys(app)
-    several = keys is not None and len(keys.sums) > 1
-    crowd = Crowd(max(1, settings.connections // 2) if several else settings.connections)
-    return Door(_straight(app, calls), keys, Buckets(settings.rate, settings.burst), crowd, metrics, log)
+    return app, calls
 
 
 def _straight(app: FastAPI, calls: Mapping[str, tuple[Any, Handler]]) -> App:

@@ -54,7 +54,7 @@ def estimator(kind: str, name: str = "") -> Any:
 
 @dataclass(frozen=True)
 class Subject:
-    """A fitted pipeline, its references, and the test rows it decides against."""
+    """A fitted pipeline, its references, and the test rows it refuses."""
 
     decision: Decision
     references: References

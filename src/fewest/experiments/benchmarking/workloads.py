@@ -139,7 +139,7 @@ def networks() -> Iterator[Row]:
 def against_plain_bfs() -> Iterator[Row]:
     """Our search against one predict_proba per vertex, capped and extrapolated by the vertices it would still need.
 
-    FICO is explained with the mean reference, which the model itself decides against: there the plain search walks
+    FICO is explained with the mean reference, which the model itself refuses: there the plain search walks
     whole hypercubes.
     """
     for name, sample, target in (("compas", 200, 400), ("adult", 60, 600), ("fico", 30, 1e6)):

@@ -85,7 +85,7 @@ class Counterfactuals:
 class FittedPeer:
     """A method that knows a decision and its training rows.
 
-    Its search, ``find``, takes cases decided against (k, columns) and gives a row for each, conformed to the schema.
+    Its search, ``find``, takes refused cases (k, columns) and gives a row for each, conformed to the schema.
 
     Examples
     --------
@@ -101,9 +101,9 @@ class FittedPeer:
     find: Callable[[pd.DataFrame], pd.DataFrame]
 
     def explain(self, X: Any) -> Counterfactuals:
-        """One counterfactual for each case decided against, where the search finds one that the model confirms.
+        """One counterfactual for each refused case, where the search finds one that the model confirms.
 
-        Cases that are not decided against have nothing to be found.
+        Cases that are not refused have nothing to be found.
         """
         decision, schema = self.decision, self.schema
         cases = schema.conform(X, unseen="allow")

@@ -123,7 +123,7 @@ class DiceTable:
         return np.column_stack([1.0 - chance, chance])
 
     def predict(self, table: pd.DataFrame) -> Any:
-        """1 where a row is decided against."""
+        """1 where a row is refused."""
         return (self.predict_proba(table)[:, 1] >= 0.5).astype(int)
 
 

@@ -1,6 +1,6 @@
 """Methods that take whole values over from another row: NICE, from a training row, and SHAP top-k, from a reference.
 
-NICE (Brughmans, Leyman and Martens 2023) takes as little of the nearest unlike neighbour as turns the decision. SHAP
+NICE (Brughmans, Leyman and Martens 2023) takes as little of the nearest unlike neighbour as changes the outcome. SHAP
 top-k takes the features with the largest Shapley values, one more until it turns: attributions say what a score is made
 of, not what would turn it, and this is what they give when they are used for that.
 """
@@ -110,7 +110,7 @@ class NICE:
         justified = accepted & training.labels.accepted
         pool = rows[justified if justified.any() else accepted]
         if len(pool) == 0:
-            raise ModelError("the model decides against every training row", do="check `positive=` and the threshold")
+            raise ModelError("the model refuses every training row", do="check `positive=` and the threshold")
         search = partial(self._find, decision, schema, pool, read_inside(decision, schema, rows))
         return FittedPeer(decision, schema, search)
 
@@ -156,7 +156,7 @@ def _per_range(schema: Schema) -> Floats:
 
 @dataclass(frozen=True)
 class TopSHAP:
-    """The first features by Shapley value, as many as turn the decision when set to a reference's values.
+    """The first features by Shapley value, as many as change the outcome when set to a reference's values.
 
     LinearSHAP for additive models and interventional TreeSHAP for trees, against training rows; the values of a
     feature's encoded columns are one value.

@@ -9,7 +9,7 @@ from __future__ import annotations
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -47,6 +47,8 @@ class TOptClassifier(TreeClassifier):
         Seconds for finding the set.
     tolerance : float, optional
         Choose only among trees whose training accuracy is within this of the best one's; default: the whole set.
+    positive : label, optional
+        The class whose decisions are to need few reasons. Default: the second in order.
     verbose : bool
         Report on stderr what is going on.
 
@@ -76,6 +78,8 @@ class TOptClassifier(TreeClassifier):
     >>> model.front_[["mean_sev_t", "accuracy", "leaves", "trees"]]
        mean_sev_t  accuracy  leaves  trees
     0         1.0       1.0       3      2
+    >>> TOptClassifier(bound=0.2, positive="bad").fit(frame, ["bad", "bad", "bad", "ok", "ok", "bad"]).positive_
+    'bad'
     """
 
     regularization: float = 0.01
@@ -88,6 +92,7 @@ class TOptClassifier(TreeClassifier):
     tolerance: float | None = None
     random_state: int = 0
     verbose: bool = False
+    positive: Any = None
 
     columns_: BinaryColumns = field(init=False)
     n_trees_: int = field(init=False)

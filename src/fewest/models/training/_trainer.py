@@ -185,7 +185,7 @@ def reference_loss(references: Any, theta: float = 0.05) -> Any:
 def anchored(aligned: Any, logits: Any) -> Any:
     """The same log-odds of aligned queries, without the way out of lowering every score of the batch alike.
 
-    A model that decides against nobody needs no explanations: the plain loss rewards that, and accuracy pays. Here
+    A model that refuses nobody needs no explanations: the plain loss rewards that, and accuracy pays. Here
     the mean score of a batch is left to the cross-entropy alone: values are unchanged, their gradient with respect
     to it is zero.
     """

@@ -34,7 +34,6 @@ from fewest.models.training.settings import (
     find_torch,
 )
 from fewest.references import References, clusters
-from fewest.tables.wording import show_label
 
 if TYPE_CHECKING:  # it needs torch
     from fewest.models.training._session import Session
@@ -126,16 +125,6 @@ class TrainedClassifier(TableClassifier, GroupedParameters, ABC):
         history = History()
         return Session(self, frame, self.classes_[second.astype(np.intp)], history), history
 
-    def _positive_label(self) -> Any:
-        """The label whose decisions are to need few reasons; the second class unless another is named."""
-        if self.positive is None:
-            return self.classes_[1]
-        matching = [label for label in self.classes_ if label == self.positive]
-        if not matching:
-            known = ", ".join(map(show_label, self.classes_))
-            raise UsageError(f"no row is labelled {show_label(self.positive)}", do=f"choose one of {known}")
-        return matching[0]
-
     @property
     def _warm_up(self) -> int:
         """Epochs of cross-entropy alone; a booster comes fitted."""
@@ -174,7 +163,7 @@ class TrainedClassifier(TableClassifier, GroupedParameters, ABC):
 
 @dataclass(eq=False, repr=False)
 class AllOptClassifier(TrainedClassifier):
-    """A classifier trained so that one feature is enough to turn its decisions. Needs ``torch``.
+    """A classifier trained so that one feature is enough to change the outcome. Needs ``torch``.
 
     The loss is cross-entropy + ``c1`` * SEV loss + ``c2`` * loss of positive references. The SEV loss is the mean, over
     the rows decided positive, of the least score that aligning one original feature with the reference gives, floored
@@ -202,7 +191,7 @@ class AllOptClassifier(TrainedClassifier):
         ``learning_rate``, ``schedule``, ``batch_size``, ``l2``, ``patience``, ``validation_fraction``. What is in a
         group is set, and searched over, by two names: ``set_params(optimizer__l2=0.001)``.
     positive : label, optional
-        The class decided against a case. Default: the second in order.
+        The class whose decisions are explained. Default: the second in order.
     device : str
         ``auto`` is the GPU where there is one.
     random_state : int

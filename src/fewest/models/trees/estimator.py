@@ -19,13 +19,16 @@ from fewest.models.trees.tree import Tree
 class TreeClassifier(TableClassifier, ABC):
     """One tree over original features; sub-classes say in `_grow` how it comes about.
 
-    Of the two classes the second is the positive one. A level never seen in training goes the way a split sends unknown
-    levels; it is not an error.
+    Of the two classes the second is the positive one, unless an estimator has a ``positive`` of its own. A level never
+    seen in training goes the way a split sends unknown levels; it is not an error.
 
     Attributes
     ----------
     tree_ : Tree
-        The tree; a leaf's score is its share of positive training rows, and one half decides positive.
+        The tree, about the second class: a leaf's score is the share of its training rows, and one half is decided
+        ``positive_``.
+    positive_ : label
+        The class whose decisions are explained.
     schema_, classes_, n_features_in_, feature_names_in_
         As of every classifier of tables here.
 
@@ -42,6 +45,7 @@ class TreeClassifier(TableClassifier, ABC):
     """
 
     tree_: Tree
+    positive_: Any
 
     @abstractmethod
     def _grow(self, frame: pd.DataFrame, positive: npt.NDArray[np.bool_]) -> Tree:
@@ -49,8 +53,12 @@ class TreeClassifier(TableClassifier, ABC):
 
     def fit(self, X: Any, y: Any) -> Self:
         """Grow the tree on a frame (n, features) or an array of numbers, with labels of exactly two classes."""
-        frame, positive = self._read_training(X, y)
-        self.tree_ = recount(self._grow(frame, positive), frame, positive)
+        frame, second = self._read_training(X, y)
+        self.positive_ = self._positive_label()
+        is_second = self.positive_ == self.classes_[1]
+        wanted = second if is_second else ~second
+        tree = recount(self._grow(frame, wanted), frame, wanted)
+        self.tree_ = tree if is_second else of_the_other_class(tree)
         return self
 
     def predict_proba(self, X: Any) -> npt.NDArray[np.float64]:
@@ -106,6 +114,11 @@ class LoadedTreeClassifier(TreeClassifier):
 
     def _grow(self, frame: pd.DataFrame, positive: npt.NDArray[np.bool_]) -> Any:
         raise UsageError("a tree from a file is not fitted again", do="fit a CARTClassifier or a TOptClassifier")
+
+
+def of_the_other_class(tree: Tree) -> Tree:
+    """The same tree as the other class sees it: what was positive is negative."""
+    return replace(tree, counts=tree.counts[:, ::-1], score=1.0 - tree.score, positive=~tree.positive)
 
 
 def recount(tree: Tree, frame: pd.DataFrame, positive: npt.NDArray[np.bool_]) -> Tree:

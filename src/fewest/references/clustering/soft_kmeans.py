@@ -1,4 +1,4 @@
-"""Score-based soft k-means: rows the model decides against spread over the clusters, instead of pulling one of them.
+"""Score-based soft k-means: rows the model refuses spread over the clusters, instead of pulling one of them.
 
 Bezdek's fuzzy c-means with an exponent per row, m'_i = 1 + 2 m max(f(x_i) - 0.5, delta). The paper
 (section 4.1 and its appendix on score-based soft k-means) prints a minimum with 0, which never exceeds 1 and

@@ -31,7 +31,7 @@ def _side_by_side(
 
 @dataclass
 class SevDistributionDisplay(Display):
-    """Share of the cases decided against by the number of features that must change.
+    """Share of the refused cases by the number of features that must change.
 
     Cases that are not explained stand apart, under "none": they have no SEV.
 
@@ -60,7 +60,7 @@ class SevDistributionDisplay(Display):
         named = explanations if isinstance(explanations, Mapping) else {"": explanations}
         parts = [_sev_shares(label, out) for label, out in named.items()]
         if not parts or all(len(part) == 0 for part in parts):
-            raise UsageError("no case was decided against", do="pass explanations of cases that were")
+            raise UsageError("no case was refused", do="pass explanations of cases that were")
         return cls(pd.concat(parts, ignore_index=True))
 
     def _draw(self, ax: Any) -> None:

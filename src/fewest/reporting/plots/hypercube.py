@@ -27,7 +27,7 @@ class HypercubeDisplay(Display):
     """Vertices by the number of features aligned with the reference, from the case (left) to the reference (right).
 
     A vertex is named as in the paper: 1 where a feature has the case's value, 0 where it has the reference's. Squares
-    are decided against, circles are accepted; a thick ring marks the explanation, thick edges a way to it.
+    are refused, circles are accepted; a thick ring marks the explanation, thick edges a way to it.
 
     Parameters
     ----------

@@ -151,7 +151,7 @@ def _middle(inside: npt.NDArray[np.bool_]) -> tuple[int, int]:
 
 @dataclass
 class ClusterMapDisplay(Display):
-    """Rows in two dimensions: a marker per cluster, small dots for rows decided against, a star per centre.
+    """Rows in two dimensions: a marker per cluster, small dots for refused rows, a star per centre.
 
     Parameters
     ----------

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 WORDS = {
     "sev": "mean SEV",
-    "l_inf": "mean largest change (sd)",
+    "l_inf": "mean largest change (SD)",
     "log_likelihood": "mean log-likelihood",
     "used": "share that uses it",
 }
@@ -193,7 +193,7 @@ class FloorDisplay(Display):
     ----------
     table : DataFrame
         One row per floor: ``quantile``, ``floor`` (log-density), ``mean_sev``, ``not_credible`` (share of the cases
-        decided against), ``explained``, ``log_density`` (mean over explained cases).
+        refused), ``explained``, ``log_density`` (mean over explained cases).
 
     Examples
     --------

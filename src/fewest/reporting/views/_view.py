@@ -20,7 +20,7 @@ from fewest.reporting.views._groups import GroupLine, ReferenceView
 from fewest.reporting.views._index import SURVEYED, Filter, Index, Survey, distances
 from fewest.results.drawing import Bar, Bars, Point, counted, percent
 from fewest.results.explanation import Change, Status, show_score
-from fewest.results.population import Population, Tally, summarize
+from fewest.results.population import Population, Tally, summarize, wrong_way_line, wrong_ways
 from fewest.results.record import names_in
 from fewest.tables.values import decoded, shortened
 
@@ -44,7 +44,7 @@ class PopulationView:
     population : Population
         `Explanations`, or a finished `Run`.
     random_state : int
-        Of the draws: examples, and points where there are too many to draw.
+        Seed for sampling: examples, and points where there are too many to draw.
     verb : str
         What happened to the cases explained; default: "refused", or "predicted" and the name of the outcome.
 
@@ -267,6 +267,7 @@ class PopulationView:
                 for name, count in used.items()
                 if count
             ),
+            *(f"{wrong_way_line(*found)}." for found in wrong_ways(self.population)),
             *([f"Nobody has signed off the reference{'s' if len(unsigned) > 1 else ''} {shown}."] if unsigned else []),
             *([f"{counted(early, 'case')} stopped early, before an end was proved."] if early else []),
         ]

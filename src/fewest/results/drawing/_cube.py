@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
@@ -11,7 +11,7 @@ from markupsafe import Markup
 from fewest.results.drawing._pieces import fill, html_table, joined, twin
 from fewest.tables.wording import clip
 
-WIDTH, LEVEL, MOST = 640, 78, 4
+WIDTH, WIDE, LEVEL, MOST = 440, 640, 78, 4
 SIGN, UNDER = 10, 34  # half a corner's sign; from a corner down to below its words
 Corners = Mapping[frozenset[int], "Corner"]
 
@@ -77,30 +77,50 @@ def cube(
 
 
 def _picture(features: Sequence[str], corners: Corners, words: tuple[str, str], bottom: str) -> Markup:
-    places = _places(corners)
+    width = WIDTH if len(features) < MOST else WIDE
+    places = _places(corners, width)
     height = (max((len(subset) for subset in corners), default=0) + 1) * LEVEL
-    legend = "; ".join(f"{j + 1}: {name}" for j, name in enumerate(features))
+    # Of more than two features, single names and pairs of names do not fit beside each other.
+    named = "; ".join(f"{j + 1}: {name}" for j, name in enumerate(features)) + ". " if len(features) > 2 else ""
+    called = _called(features, bottom)
     return fill(
         '<svg role="img" viewBox="0 0 {width} {height}" width="{width}" height="{height}"><title>{title}</title>'
-        "<desc>{desc}</desc>{lines}{nodes}</svg><p>{legend}. Circle with a cross: {no}; filled square: {yes}.</p>",
-        width=WIDTH, height=height, title="Which of the changes are needed?",
+        "<desc>{desc}</desc>{lines}{nodes}</svg><p>{named}Circle with a cross: {no}; filled square: {yes}.</p>",
+        width=width, height=height, title="Which of the changes are needed?",
         desc="Every subset of the changed features, one level per number of features. The same is in the table.",
-        lines=joined(_edges(places)), nodes=joined(_node(s, corners[s], places[s], bottom) for s in places),
-        legend=legend, no=words[0], yes=words[1],
+        lines=joined(_edges(places)), nodes=joined(_node(corners[s], places[s], called(s)) for s in places),
+        named=named, no=words[0], yes=words[1],
     )  # fmt: skip
+
+
+def _called(features: Sequence[str], bottom: str) -> Callable[[frozenset[int]], str]:
+    """What stands below a corner: the name of a feature where one changes, else numbers, or that all do."""
+    few = len(features) <= 2
+
+    def called(subset: frozenset[int]) -> str:
+        if not subset:
+            return bottom
+        if len(subset) == len(features) > 1:
+            return "both" if few else "all"
+        if len(subset) > 1:
+            return "+".join(str(j + 1) for j in sorted(subset))
+        (j,) = subset
+        return clip(features[j], 22) if few else f"{j + 1} {clip(features[j], 14)}"
+
+    return called
 
 
 def _order(subset: frozenset[int]) -> tuple[int, list[int]]:
     return len(subset), sorted(subset)
 
 
-def _places(corners: Corners) -> dict[frozenset[int], tuple[float, float]]:
+def _places(corners: Corners, width: int) -> dict[frozenset[int], tuple[float, float]]:
     """Where each corner is drawn: a row per level, evenly spread."""
     out = {}
     for size in sorted({len(subset) for subset in corners}):
         level = sorted((subset for subset in corners if len(subset) == size), key=_order)
         for k, subset in enumerate(level):
-            out[subset] = (round(WIDTH * (k + 0.5) / len(level), 1), size * LEVEL + 24.0)
+            out[subset] = (round(width * (k + 0.5) / len(level), 1), size * LEVEL + 24.0)
     return out
 
 
@@ -113,9 +133,8 @@ def _edges(places: Mapping[frozenset[int], tuple[float, float]]) -> Iterable[Mar
                 yield fill('<line class="fw-edge" x1="{a}" y1="{b}" x2="{c}" y2="{d}"></line>', **ends)
 
 
-def _node(subset: frozenset[int], corner: Corner, place: tuple[float, float], bottom: str) -> Markup:
+def _node(corner: Corner, place: tuple[float, float], label: str) -> Markup:
     x, y = place
-    label = "+".join(str(j + 1) for j in sorted(subset)) or bottom
     if corner.turned:
         sign = fill('<rect class="fw-turned" x="{x}" y="{y}" width="20" height="20"></rect>', x=x - 10, y=y - 10)
     else:
@@ -123,7 +142,7 @@ def _node(subset: frozenset[int], corner: Corner, place: tuple[float, float], bo
             '<circle class="fw-stays" cx="{x}" cy="{y}" r="10"></circle><path class="fw-cross" d="{cross}"></path>',
             x=x, y=y, cross=f"M{x - 4} {y - 4}l8 8m0-8l-8 8",
         )  # fmt: skip
-    text = clip(f"{label} {corner.text}".strip(), 20)
+    text = clip(f"{label} {corner.text}".strip(), 26)
     return fill('{sign}<text x="{x}" y="{y}" text-anchor="middle">{text}</text>', sign=sign, x=x, y=y + 27, text=text)
 
 

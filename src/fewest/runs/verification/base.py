@@ -13,6 +13,7 @@ import pandas as pd
 
 from fewest.decision import Decision
 from fewest.tables.arrays import Bools, Floats
+from fewest.tables.cards import ShownAsCard
 from fewest.tables.schema import Schema
 from fewest.tables.scores import SINGLE
 from fewest.tables.values import written
@@ -38,8 +39,8 @@ class Finding:
         return f"{said} ({self.count:,} in all: {', '.join(self.first)}{more})"
 
 
-@dataclass
-class Report:
+@dataclass(repr=False)
+class Report(ShownAsCard):
     """What was looked at, what is wrong, and what is left unproved.
 
     Attributes
@@ -148,6 +149,8 @@ class Report:
         shown, more = self.problems[:SHOWN], len(self.findings) - SHOWN
         rest = [f"... and {more:,} more"] if more > 0 else []
         return "\n".join([*lines, "Wrong:", *(f"- {problem}" for problem in shown), *rest])
+
+    __repr__ = __str__
 
 
 class KnownDensity(Protocol):

@@ -241,7 +241,7 @@ class Claims:
         named = self.table["reference"].notna().to_numpy()
         # Of a case that enters no leaf, no leaf is named.
         wanted = self.moved.any(axis=1) if self.goals.leaves else positive
-        report.rows_wrong(self.rows, named != wanted, "it has a reference without being decided against, or lacks it")
+        report.rows_wrong(self.rows, named != wanted, "it has a reference without being refused, or lacks it")
         plain = np.flatnonzero(self.goals.flexible_of < 0)
         if self.goals.assignment != "features" or len(plain) < 2 or self.goals.leaves:
             return
@@ -264,7 +264,7 @@ class Claims:
         case, goal = self.frame.iloc[turned], self.beside.iloc[turned]
         landed = changed(self.schema, case, goal, self.moved[turned], self.plus)
         after = scorer.score(landed)
-        report.rows_wrong(rows[turned], ~scorer.turned(after, self.plus), "its answer does not turn the model")
+        report.rows_wrong(rows[turned], ~scorer.turned(after, self.plus), "its answer does not change the outcome")
         if density is not None:
             dense, said = density.log_density(landed), self.stated("log_density")[turned]
             same = (dense == said) | (np.abs(dense - said) <= 1e-6 * np.maximum(1.0, np.abs(dense)))
@@ -332,7 +332,7 @@ def check_alternatives(claims: Claims, scorer: Scorer, density: KnownDensity | N
     report.rows_wrong(rows, _foreign(claims, case, moved, sets), "a value in an alternative is not the case's")
     allowed, turns = _held(claims, owner, case, moved, sets, scorer, density)
     report.rows_wrong(rows, ~allowed, "an alternative is not allowed, or leads to no reference")
-    report.rows_wrong(rows, ~turns, "an alternative does not turn the model, or is not credible")
+    report.rows_wrong(rows, ~turns, "an alternative does not change the outcome, or is not credible")
 
 
 def _foreign(claims: Claims, case: pd.DataFrame, moved: Bools, sets: Sets) -> Bools:
@@ -353,7 +353,7 @@ def _held(
     scorer: Scorer,
     density: KnownDensity | None,
 ) -> tuple[Bools, Bools]:
-    """Which sets the rules allow, and which turn the model: towards a leaf, or one of the references they are like."""
+    """Which sets the rules allow, and which change the outcome: towards a leaf, or a reference they are like."""
     side, schema, rules = "from" if claims.plus else "to", claims.schema, claims.rules
     stated = [{change["feature"]: change[side] for change in changes if side in change} for changes in sets]
     beside = entered(schema, case if claims.goals.leaves else claims.beside.iloc[owner], stated)

@@ -26,7 +26,7 @@ LEAST = 1e-9
 
 @dataclass(frozen=True)
 class ClaimLimits:
-    """What is claimed of some cases; a set is against it where it turns the model and costs too little."""
+    """What is claimed of some cases; a set is against it where it changes the outcome and costs too little."""
 
     plain: Floats  # (n,): No set below this cost turns the case, whatever its density
     below: Floats  # (n,): No set below this cost turns it and is as dense as the floor; infinite: none at all
@@ -48,7 +48,7 @@ class ClaimLimits:
         return np.asarray(most * np.where(self.whole, 1 + LEAST, 1 - LEAST))
 
     def broken(self, case: Ints, moved: Bools, cost: Floats, credible: Bools) -> tuple[Bools, Bools]:
-        """Of sets that turn the model: which are smaller than they may be, and which lack in the list."""
+        """Of sets that change the outcome: which are smaller than they may be, and which lack in the list."""
         least = 1 - LEAST
         smaller = (cost < self.plain[case] * least) | (credible & (cost < self.below[case] * least))
         unlisted = np.zeros(len(case), dtype=bool)
@@ -65,7 +65,7 @@ class Refuted:
     unlisted: dict[int, Bools] = field(default_factory=dict)
 
     def note(self, limits: ClaimLimits, case: Ints, moved: Bools, cost: Floats, credible: Bools) -> None:
-        """Look at sets that turn the model."""
+        """Look at sets that change the outcome."""
         smaller, unlisted = limits.broken(case, moved, cost, credible)
         for which, found in ((smaller, self.smaller), (unlisted, self.unlisted)):
             for k in np.flatnonzero(which):

@@ -84,7 +84,7 @@ def verify(
         About this many of the other claims, at least one per part, get up to 20,000 sets: half of them the largest
         ones, half drawn.
     random_state : int, optional
-        Of the draw. Default: one that nobody knows before; it is in the report.
+        Seed for sampling. Default: one that nobody knows before; it is in the report.
 
     Examples
     --------
@@ -271,7 +271,7 @@ class RunVerifier:
 
     def _report(self, claims: Claims, rows: Ints, found: Refuted) -> None:
         for what, sets in (
-            ("a smaller set turns the model", found.smaller),
+            ("a smaller set changes the outcome", found.smaller),
             ("a smallest set is not listed, though all are said to be", found.unlisted),
         ):
             for k, moved in sorted(sets.items()):
