@@ -225,7 +225,7 @@ def _about(explainer: Explainer, data: Sequence[Path], title: str | None, model_
 
 def _files_beside(explainer: Explainer, head: pd.DataFrame) -> dict[str, bytes]:
     """The references, and the tree where a single one decides: name -> content."""
-    explainer.references.check_kept()
+    explainer.references.check_kept(run=True)
     files = {REFERENCES: _references_file(explainer.references)}
     tree = _tree(explainer, head)
     if tree is not None:
