@@ -50,7 +50,8 @@ class Problem:
     def nearest(self, column: int, own: float, low: float, high: float, low_in: bool) -> float:
         """The value seen in training next to the case's own with low <= value < high, or low < value <= high."""
         seen = np.unique(self.train[:, column])
-        inside = seen[(seen >= low) & (seen < high) if low_in else (seen > low) & (seen <= high)]
+        read = as_read(self, seen)
+        inside = seen[(read >= low) & (read < high) if low_in else (read > low) & (read <= high)]
         if len(inside):
             return float(inside[np.abs(inside - own).argmin()])
         ends = [end for end in (low, high) if np.isfinite(end)]
@@ -69,12 +70,22 @@ def settled(given: Problem, row: Any, case: Any, free: set[int]) -> Any:
     return row
 
 
+def as_read(given: Problem, rows: Any) -> Any:
+    """Rows as the model compares them with its thresholds: in single precision, and XGBoost's as its files print it."""
+    single = np.asarray(rows, dtype=np.float32)
+    if "XGB" not in type(given.model).__name__:
+        return single.astype(float)
+    return np.array([float(str(value)) for value in single.ravel()]).reshape(single.shape)
+
+
 def pyxai_explainer(given: Problem) -> Any:
+    """An explainer that knows which columns are numbers and which are the levels of a category."""
     import pandas as pd
     from pyxai import Explaining, Learning, Tools
 
     Tools.set_verbose(0)
-    table = pd.DataFrame(given.train, columns=given.names).assign(label=given.labels)
+    table = pd.DataFrame(as_read(given, given.train), columns=given.names).assign(label=given.labels)
+    table = table.sort_values("label", kind="stable")  # classes are numbered as they come
     _, model = Learning.ModelIO.import_models(given.model, table)
     kinds: dict[str, Any] = {"numerical": [n for n, level in zip(given.names, given.levels, strict=True) if not level]}
     for feature in np.unique(given.group[given.levels]).tolist():
@@ -92,7 +103,7 @@ def pyxai(given: Problem, seconds: int) -> Callable[[Any], Answer]:
     free = set(range(len(given.group))) - asked
 
     def answer(case: Any) -> Answer:
-        explainer.set_instance(case.tolist())
+        explainer.set_instance(as_read(given, case).tolist())
         flipped = {abs(one) for one in explainer.minimal_contrastive_reason(n=1, time_limit=seconds) or ()}
         proved = explainer.elapsed_time != explainer.TIMEOUT
         if not flipped:
@@ -103,9 +114,9 @@ def pyxai(given: Problem, seconds: int) -> Callable[[Any], Answer]:
             above = (literal > 0) != (abs(literal) in flipped)
             side = bounds[int(column) - 1]
             side[0 if above else 1] = (max if above else min)(side[0 if above else 1], float(threshold))
-        row = case.copy()
+        row, own = case.copy(), as_read(given, case)
         for column, (low, high) in bounds.items():
-            inside = low <= row[column] < high if strict else low < row[column] <= high
+            inside = low <= own[column] < high if strict else low < own[column] <= high
             if not inside:
                 row[column] = given.nearest(column, row[column], low, high, strict)
         return {"row": settled(given, row, case, free).tolist(), "proved": proved}
@@ -119,7 +130,7 @@ def pyxai_sufficient(given: Problem, seconds: int) -> Callable[[Any], Answer]:
     known, boosted = explainer.get_model().map_id_binaries_to_features, "XGB" in type(given.model).__name__
 
     def answer(case: Any) -> Answer:
-        explainer.set_instance(case.tolist())
+        explainer.set_instance(as_read(given, case).tolist())
         reason = (explainer.tree_specific_reason if boosted else explainer.sufficient_reason)(time_limit=seconds)
         if not reason:
             return {"features": None}

@@ -44,6 +44,24 @@ def trees(random: np.random.Generator, widest: int = 5) -> Setting:
     return setting(random, kinds[random.integers(len(kinds))], bool(random.integers(2)), widest)
 
 
+def bare(random: np.random.Generator, widest: int = 6) -> Setting:
+    """Ensembles on whole numbers and flags, without a pipeline: cheap to ask about every row."""
+    from sklearn.ensemble import GradientBoostingClassifier, RandomForestClassifier
+    from xgboost import XGBClassifier
+
+    seed, p = int(random.integers(1 << 30)), int(random.integers(3, widest + 1))
+    X = pd.DataFrame({f"count{j}": random.integers(0, int(random.integers(2, 6)), 80) for j in range(p)})
+    y = (X @ random.normal(size=p) + X["count0"] * X["count1"] + random.normal(size=80) > 3).to_numpy().astype(int)
+    y[:2] = 0, 1
+    kinds = [
+        GradientBoostingClassifier(n_estimators=int(random.integers(3, 25)), max_depth=int(random.integers(1, 4))),
+        RandomForestClassifier(int(random.integers(2, 9)), max_depth=int(random.integers(2, 6)), random_state=seed),
+        XGBClassifier(n_estimators=int(random.integers(2, 15)), max_depth=int(random.integers(2, 6)), n_jobs=1),
+    ]
+    model = kinds[random.integers(len(kinds))].fit(X, y)
+    return fw.Decision(model, positive=1, threshold=float(random.choice([0.5, 0.3, 0.1]))), X, y
+
+
 def strict(random: np.random.Generator, widest: int = 6) -> Setting:
     """Boosted trees that accept few: often three features or more have to change, the case's own values amid."""
     from random_models import encoder, table
