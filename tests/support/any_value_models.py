@@ -82,16 +82,19 @@ def linear(random: np.random.Generator, widest: int = 5) -> Setting:
 
 
 def strict_linear(random: np.random.Generator, widest: int = 5) -> Setting:
-    """A logistic regression that accepts few: three features or more have to change, each by this or that much."""
-    from random_models import encoder, labels, table
+    """A linear model with weights of its own that accepts few: mostly three features or more have to change."""
     from sklearn.linear_model import LogisticRegression
-    from sklearn.pipeline import make_pipeline
 
-    X = table(random, 120, int(random.integers(4, widest + 1)), 2, 5)
-    y = labels(random, X)
-    model = make_pipeline(encoder(X, True), LogisticRegression(C=0.1)).fit(X, y)
-    score = model.predict_proba(X)[:, 1]
-    return fw.Decision(model, positive=1, threshold=float(np.quantile(score, 0.04))), X, score >= np.median(score)
+    p = int(random.integers(4, widest + 1))
+    spread = random.integers(4, 11 if p < 6 else 5, p)
+    X = pd.DataFrame({f"count{j}": random.integers(0, spread[j], 80) for j in range(p)})
+    y = np.arange(80) % 2
+    model = LogisticRegression().fit(X, y)
+    model.coef_ = random.uniform(0.3, 2.0, (1, p)) * random.choice([-1, 1], p)
+    falls = np.sort(np.abs(model.coef_[0]) * (spread - 1))[::-1]
+    highest = np.where(model.coef_[0] > 0, model.coef_[0] * (spread - 1), 0).sum()
+    model.intercept_ = np.array([falls[:2].sum() + random.random() * falls[2] - highest])
+    return fw.Decision(model, positive=1), X, y
 
 
 def histogram(random: np.random.Generator, widest: int = 5) -> Setting:
