@@ -197,7 +197,7 @@ def anchors(given: Problem, _seconds: int) -> Callable[[Any], Answer]:
 
     named = {j: [str(k) for k in range(len(own[j]) + 1)] for j, is_level in enumerate(levels) if is_level}
     explainer = AnchorTabularExplainer(["accepted", "refused"], [f"v{f}" for f in features], narrow(given.train), named)
-    np.random.seed(0)
+    np.random.seed(0)  # noqa: NPY002
 
     def answer(case: Any) -> Answer:
         found = explainer.explain_instance(narrow(case[None])[0], decide, threshold=0.95)

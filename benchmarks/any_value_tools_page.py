@@ -1,4 +1,4 @@
-"""The fewest features over all values and what alone suffices, beside other tools, into docs/benchmarks/any_value_tools.md.
+"""The fewest features over all values, and what suffices, beside other tools: docs/benchmarks/any_value_tools.md.
 
 FEWEST_DATA=../shared/data python benchmarks/any_value_tools_page.py --tool NAME=PYTHON ... [--cases N] [--quick]
 
@@ -21,10 +21,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pandas as pd
-from any_value_page import DATASETS, MODELS, fitted
 
 import fewest as fw
+from any_value_page import DATASETS, MODELS, fitted
 from fewest.experiments.benchmarking.measure import timed
 from fewest.results.explanation import Status
 
@@ -203,21 +202,22 @@ def page(units: list[dict[str, Any]]) -> str:
     text = [
         "# All values, beside PyXAI, oceanpy and Anchors",
         "",
-        "Written by `benchmarks/any_value_tools_page.py`. Each tool ran in an environment of its own, on the models and "
-        "the first refused test rows of [the page beside CP-SAT](any_value.md), on one core, up to "
-        f"{', '.join(str(limit) for limit in limits)} seconds a case; CPU time is that of the process and of the solvers "
-        "it starts, what is built once divided among the cases. Other tools know no accepted cases: any value may be "
-        "taken. So `references.anyone` had every value that training rows have, of refused ones too.",
+        "Written by `benchmarks/any_value_tools_page.py`. Each tool ran in an environment of its own, on the models "
+        "and the first refused test rows of [the page beside CP-SAT](any_value.md), on one core, up to "
+        f"{', '.join(str(limit) for limit in limits)} seconds a case; CPU time is that of the process and of the "
+        "solvers it starts, what is built once divided among the cases. Other tools know no accepted cases: any "
+        "value may be taken. So `references.anyone` had every value that training rows have, of refused ones too.",
         "",
         "## The fewest changes",
         "",
         "PyXAI: `minimal_contrastive_reason` under a theory of the columns (order of thresholds, levels of one "
-        "category). oceanpy: its CP-SAT explainer with norm 0. Both work on the encoded columns and do not ask the model "
-        "about their answers. *Valid*: the model's own `predict` decides otherwise on the row of the answer, and each "
-        "category that changed has one level. Where a tool gives thresholds and no values, the nearest value of a "
+        "category). oceanpy: its CP-SAT explainer with norm 0. Both work on the encoded columns and do not ask the "
+        "model about their answers. *Valid*: the model's own `predict` decides otherwise on the row of the "
+        "answer, and each category that changed has one level. Where a tool gives thresholds and no values, the "
+        "nearest value of a "
         "training row between them was taken. *More than needed* and *fewer* count valid answers that change more or "
-        "fewer features than ours. PyXAI counts columns and leaves XGBoost's base score out, and reads a forest as a vote of "
-        "its trees, where scikit-learn takes the mean of their probabilities.",
+        "fewer features than ours. PyXAI counts columns and leaves XGBoost's base score out, and reads a forest as a "
+        "vote of its trees, where scikit-learn takes the mean of their probabilities.",
         "",
         *_table(FEWEST_HEAD, [fewest_line(unit) for unit in fewest]),
         "",
@@ -225,17 +225,21 @@ def page(units: list[dict[str, Any]]) -> str:
         "",
         "## What alone suffices",
         "",
-        "`Explainer.sufficient` beside PyXAI (`sufficient_reason` of forests, `tree_specific_reason` of boosted trees) and "
-        "Anchors (precision 0.95), as sets of features. Each claim was attacked: the features of the set keep the case's own "
-        "values, and the search over all values of the others looks for a row on which the model decides otherwise. "
-        "*Broken*: there is one, and the model's own word confirms it; else it is proved that there is none. Anchors "
-        "promise a share of drawn rows, not all of them: a broken one is not a false one, but it is not sufficient.",
+        "`Explainer.sufficient` beside PyXAI (`sufficient_reason` of forests, `tree_specific_reason` of boosted trees) "
+        "and Anchors (precision 0.95), as sets of features. Each claim was attacked: the features of the set keep the "
+        "case's own values, and the search over all values of the others looks for a row on which the model decides "
+        "otherwise. *Broken*: there is one, and the model's own word confirms it; else it is proved that there is "
+        "none. Anchors promise a share of drawn rows, not all of them: a "
+        "broken one is not a false one, but it is not sufficient.",
         "",
         *_table(SUFFICIENT_HEAD, [sufficient_line(unit) for unit in sufficient]),
         "",
     ]
     if errors:
-        text += ["Cases without an answer because the tool raised: " + "; ".join(f"`{error}`" for error in errors) + ".", ""]
+        text += [
+            "Cases without an answer because the tool raised: " + "; ".join(f"`{error}`" for error in errors) + ".",
+            "",
+        ]
     if left:
         text += [f"Not measured, or the model refuses nobody: {'; '.join(left)}.", ""]
     return "\n".join(text)

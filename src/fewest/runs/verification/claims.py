@@ -237,7 +237,7 @@ class Claims:
         fine = self.rules.allowed(self.moved, self.differs, permitted)
         report.rows_wrong(self.rows, turned & ~fine, "its set is not allowed: a constraint, or nothing to change")
         if self.goals.domains is not None:
-            strange = (self.moved & ~self.goals.domains.hold(self.beside)).any(axis=1)
+            strange = np.asarray((self.moved & ~self.goals.domains.hold(self.beside)).any(axis=1))
             report.rows_wrong(self.rows, strange, "a value it takes is not one that the run allows")
         far = steps(self.schema, self.frame, self.beside)
         numeric = np.array([feature.is_numeric for feature in self.schema.features])

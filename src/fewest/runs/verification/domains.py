@@ -1,4 +1,4 @@
-"""Answers over all values, proved again: every cheaper set with every combination of allowed values, asked of the model."""
+"""Answers over all values, proved again: the model is asked about every cheaper set with every allowed value."""
 
 from __future__ import annotations
 
@@ -94,9 +94,10 @@ class DomainClaims:
         return proved & ~refuted.among(len(self.frame)), refuted
 
     def _places(self, most: float, budget: int, draw: np.random.Generator) -> tuple[Ints, bool]:
-        """Places (r, p) of values, -1 where a feature stays, of sets up to a cost; and whether these are all of them."""
+        """Places (r, p) of values, -1 where a feature stays, of sets up to a cost; and whether these are all."""
         counts = [len(frame) for frame in self.domains.frames]
-        able, found, left = [j for j, count in enumerate(counts) if count], [], budget
+        able, left = [j for j, count in enumerate(counts) if count], budget
+        found: list[Ints] = []
         for features, size in _sets(able, self.rules.weights, most, counts):
             if features is None:
                 return _stacked(found, len(counts)), False
@@ -118,14 +119,16 @@ class DomainClaims:
         place, start = np.vstack([places for _, places in waiting]), self.frame.iloc[owner].reset_index(drop=True)
         after = start.copy()
         for frame, feature_place in zip(self.domains.frames, place.T, strict=True):
-            moved = np.flatnonzero(feature_place >= 0)
-            for column in frame.columns if len(moved) else ():
+            at = np.flatnonzero(feature_place >= 0)
+            for column in frame.columns if len(at) else ():
                 cells = after[column].astype(object).to_numpy(copy=True)
-                cells[moved] = frame[column].astype(object).to_numpy()[feature_place[moved]]
+                cells[at] = frame[column].astype(object).to_numpy()[feature_place[at]]
                 after[column] = pd.Series(cells, index=after.index).infer_objects()
         after = self.domains.schema.conform(after, unseen="allow")
         moved = place >= 0
-        fine = self.rules.allowed(moved, differing(self.domains.schema, start, after), self.rules.permitted(start, after))
+        fine = self.rules.allowed(
+            moved, differing(self.domains.schema, start, after), self.rules.permitted(start, after)
+        )
         at = np.flatnonzero(fine)
         turns = at[scorer.turned(scorer.score(after.iloc[at]))] if len(at) else at
         cost = moved[turns] @ self.rules.weights
