@@ -36,7 +36,6 @@ class Anyone(References):
 
     domains: tuple[Domain, ...] = field(repr=False)
     not_kept = "each case has values of its own, which saved explainers and files of references do not hold"
-    in_runs = True
 
     def saved(self) -> Saved:
         """What a run folder holds: the typical case, and the values that each feature may take."""

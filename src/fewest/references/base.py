@@ -92,12 +92,11 @@ class References:
     flexible_of: tuple[int, ...] = ()
     signatures: tuple[Signature | None, ...] = ()
 
-    not_kept: ClassVar[str] = ""  # Why these references cannot go into saved explainers and run folders, if they cannot
-    in_runs: ClassVar[bool] = False  # Whether they can go into run folders all the same
+    not_kept: ClassVar[str] = ""  # Why these references cannot go into run folders and saved explainers, if they cannot
 
-    def check_kept(self, training_rows: bool = False, *, run: bool = False) -> None:
+    def check_kept(self, training_rows: bool = False) -> None:
         """Refuse references that a file would not hold whole, and rows of people unless ``training_rows`` allows it."""
-        if self.not_kept and not (run and self.in_runs):
+        if self.not_kept:
             raise UsageError(self.not_kept, do="keep the answers: explain(X).to_json(path) or .to_frame()")
         if self.provenance.get("kind") == "accepted" and not training_rows:
             raise UsageError(
