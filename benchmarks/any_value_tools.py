@@ -88,9 +88,13 @@ def pyxai_explainer(given: Problem) -> Any:
     table = table.sort_values("label", kind="stable")  # classes are numbered as they come
     _, model = Learning.ModelIO.import_models(given.model, table)
     kinds: dict[str, Any] = {"numerical": [n for n, level in zip(given.names, given.levels, strict=True) if not level]}
-    for feature in np.unique(given.group[given.levels]).tolist():
-        codes = [str(k) for k in given.columns(feature)]
-        kinds.setdefault("categorical", {})[f"v{feature}={{{','.join(codes)}}}"] = tuple(codes)
+    # Stated as one category, version 2.0.1 takes all levels off in boosted trees: two literals become a sum below zero.
+    if "XGB" in type(given.model).__name__ and given.levels.any():
+        kinds["binary"] = [name for name, level in zip(given.names, given.levels, strict=True) if level]
+    else:
+        for feature in np.unique(given.group[given.levels]).tolist():
+            codes = [str(k) for k in given.columns(feature)]
+            kinds.setdefault("categorical", {})[f"v{feature}={{{','.join(codes)}}}"] = tuple(codes)
     return Explaining.initialize(model, features_type=kinds)
 
 
@@ -147,7 +151,7 @@ def oceanpy(given: Problem, seconds: int) -> Callable[[Any], Answer]:
     from ocean.feature import Feature
 
     mapping: dict[str, Any] = {}
-    for feature in np.unique(given.group).tolist():
+    for feature in dict.fromkeys(given.group.tolist()):  # in the order of the columns, by which it reads a row
         own = given.columns(feature)
         if given.levels[own[0]]:
             mapping[f"v{feature}"] = Feature(Feature.Type.ONE_HOT_ENCODED, codes=tuple(str(k) for k in own))
@@ -162,9 +166,11 @@ def oceanpy(given: Problem, seconds: int) -> Callable[[Any], Answer]:
     explainer = Explainer(given.model, mapper=Mapper(mapping, columns=columns))
 
     def answer(case: Any) -> Answer:
-        found = explainer.explain(case, y=0, norm=0, max_time=seconds, num_workers=1)
+        found = explainer.explain(as_read(given, case), y=0, norm=0, max_time=seconds, num_workers=1)
         proved = explainer.get_solving_status() in ("OPTIMAL", "INFEASIBLE")
-        return {"row": None if found is None else [float(value) for value in found.x], "proved": proved}
+        if found is None:
+            return {"row": None, "proved": proved}
+        return {"row": np.where(found.x == as_read(given, case), case, found.x).tolist(), "proved": proved}
 
     return answer
 
