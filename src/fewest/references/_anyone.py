@@ -88,10 +88,8 @@ def anyone(
     within : pair of float
         Numbers stay between these quantiles of the accepted cases, on the feature's own grid (whole numbers, or its
         decimals; at most 50,000 values, evenly spread). Categories take the levels that accepted cases have.
-    schema : Schema, optional
-        Default: read off X.
-    groups : mapping, optional
-        Feature -> columns, for tables that are encoded already.
+    schema, groups : optional
+        As in `single`.
 
     Examples
     --------

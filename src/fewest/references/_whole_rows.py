@@ -71,10 +71,8 @@ def paired(
         One row per case, with the index labels of the cases.
     X : table, optional
         Training rows to read the schema from. Default: the rows themselves.
-    schema : Schema, optional
-        Default: read off X.
-    groups : mapping, optional
-        Feature -> columns, for tables that are encoded already.
+    schema, groups : optional
+        As in `single`.
 
     Examples
     --------
@@ -122,10 +120,8 @@ def accepted(
         Training rows.
     y : (n,) labels
         Read as in `single`.
-    schema : Schema, optional
-        Default: read off X.
-    groups : mapping, optional
-        Feature -> columns, for tables that are encoded already.
+    schema, groups : optional
+        As in `single`.
 
     Examples
     --------

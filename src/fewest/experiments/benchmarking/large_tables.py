@@ -110,14 +110,18 @@ def table(rows: int, seed: int = 0) -> tuple[pd.DataFrame, np.ndarray]:
 
 
 def million(rows: int) -> dict[str, Any]:
-    """CPU seconds of predict_proba and of explain on rows in memory, and the peak memory of the former."""
+    """CPU seconds of predict_proba and of explain on rows in memory, in turns, on one thread; and the former's peak."""
     decision, refs = _fitted("linear")
-    explainer = Explainer(decision, refs)
+    explainer = Explainer(decision, refs, n_jobs=1)
     explainer.explain(table(1_000, 1)[0])
     cases, _ = table(rows)
-    _, predict = timed(lambda: decision.model.predict_proba(cases))
-    peak = _gigabytes()
-    out, spent = timed(lambda: explainer.explain(cases))
+    rounds, peak = [], 0.0
+    for _ in range(ROUNDS):
+        _, predict = timed(lambda: decision.model.predict_proba(cases))
+        peak = peak or _gigabytes()
+        out, spent = timed(lambda: explainer.explain(cases))
+        rounds.append((predict, spent))
+    predict, spent = sorted(rounds, key=lambda both: both[1] / both[0])[ROUNDS // 2]
     return {"predict": predict, "explain": spent, "gigabytes": peak, "positive": out.counts()["EXPLAINED"]}
 
 
