@@ -215,9 +215,9 @@ def page(units: list[dict[str, Any]]) -> str:
         "model about their answers. *Valid*: the model's own `predict` decides otherwise on the row of the "
         "answer, and each category that changed has one level. Where a tool gives thresholds and no values, the "
         "nearest value of a training row between them was taken. *More than needed* and *fewer* count valid answers "
-        "that change more or fewer features than ours. PyXAI counts columns, leaves XGBoost's base score out, and, told "
-        "that columns are the levels of one category, takes all of them off in boosted trees, so that there they were "
-        "stated one by one, and the level put on was taken; it reads a forest as a vote of its trees, where "
+        "that change more or fewer features than ours. PyXAI counts columns, leaves XGBoost's base score out, and, "
+        "told that columns are the levels of one category, takes all of them off in boosted trees, so that there they "
+        "were stated one by one, and the level put on was taken; it reads a forest as a vote of its trees, where "
         "scikit-learn takes the mean of their probabilities.",
         "",
         *_table(FEWEST_HEAD, [fewest_line(unit) for unit in fewest]),
