@@ -159,7 +159,8 @@ def page(lines: list[list[Any]], seconds: float) -> str:
         "",
         f"Proved by both: {compared} cases, of which {differ} differ in the number of features.",
         "",
-        f"Not measured here: {'; '.join(['oceanpy, PyXAI', *left])} (a model that refuses nobody has no line).",
+        f"Not measured here: {'; '.join(left) or 'nothing'} (a model that refuses nobody has no line). PyXAI, oceanpy "
+        "and Anchors are on [a page of their own](any_value_tools.md).",
         "",
     ]
     return "\n".join(parts)

@@ -6,13 +6,16 @@ from typing import Any
 
 import numpy as np
 import pytest
-from any_value_models import boosters, compare, histogram, linear, strict, trees
+from all_values import best_of_all
+from any_value_models import bare, boosters, compare, histogram, linear, strict, strict_linear, trees
 from slow_cases import mostly_slow
 
+import fewest as fw
 from fewest.engine.search.any_values import TreeDomains, ValueSums
+from fewest.tables.closeness import feature_distances
 
 
-@pytest.mark.parametrize("make", [trees, linear, histogram])
+@pytest.mark.parametrize("make", [trees, linear, strict_linear, histogram])
 @pytest.mark.parametrize("block", mostly_slow(range(3), (0,)))
 def test_the_fewest_features_and_closest_values_are_those_of_brute_force(make: Any, block: int) -> None:
     wrong = {seed: found for seed in range(12 * block, 12 * block + 12) if (found := compare(make, seed))}
@@ -25,6 +28,22 @@ def test_xgboost_and_lightgbm_have_the_answers_of_brute_force(block: int) -> Non
     pytest.importorskip("lightgbm")
     wrong = {seed: found for seed in range(6 * block, 6 * block + 6) if (found := compare(boosters, seed))}
     assert wrong == {}
+
+
+def test_bare_ensembles_have_the_answers_of_brute_force() -> None:
+    pytest.importorskip("xgboost")
+    wrong = {seed: found for seed in range(10) if (found := compare(bare, seed))}
+    assert wrong == {}
+
+
+def test_the_closest_of_three_values_are_found_where_changing_two_at_a_time_does_not_lead_there() -> None:
+    decision, X, y = strict_linear(np.random.default_rng(24))
+    refs, case = fw.references.anyone(decision, X, y, within=(0, 1)), X.iloc[[48]]
+    for alternatives in (0, 3):
+        out = fw.Explainer(decision, refs, n_jobs=1).explain(case, alternatives=alternatives)
+        far = feature_distances(refs.schema, case, out.turned(), np.arange(1)).sum()
+        assert (out[0].cost, pytest.approx(far)) == best_of_all(decision, refs, case)
+        assert out[0].sev == 3
 
 
 def test_three_features_and_more_have_the_answers_of_brute_force() -> None:

@@ -15,6 +15,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 import fewest as fw
 from fewest.errors import DataError, UsageError
+from fewest.runs import verify
 from fewest.runs.runner import explain_files
 
 
@@ -151,11 +152,30 @@ def test_answers_are_tables_json_and_sentences(tmp_path: Path) -> None:
 def test_what_cannot_be_kept_is_refused(tmp_path: Path) -> None:
     decision, X, y = boosted()
     explainer = fw.Explainer(decision, fw.references.anyone(decision, X, y))
-    X.to_csv(tmp_path / "cases.csv", index=False)
     with pytest.raises(UsageError, match="values of its own"):
-        explain_files(explainer, tmp_path / "cases.csv", tmp_path / "run", n_jobs=1)
+        explainer.references.save(tmp_path / "refs.json")
     with pytest.raises(UsageError, match="values of its own"):
         explainer.save(tmp_path / "one.fewest")
+
+
+def test_run_folders_hold_the_answers_with_their_values_however_they_are_cut(tmp_path: Path) -> None:
+    decision, X, y = boosted()
+    explainer = fw.Explainer(decision, fw.references.anyone(decision, X, y), n_jobs=1)
+    X.to_csv(tmp_path / "cases.csv", index=False)
+    out = explainer.explain(X, alternatives=2)
+    for chunk in (None, 7):
+        run = explain_files(
+            explainer, tmp_path / "cases.csv", tmp_path / f"run{chunk}", n_jobs=1, part_rows=60, chunk_rows=chunk,
+            alternatives=2,
+        )  # fmt: skip
+        table = run.table()
+        assert table["status"].tolist() == out.to_frame()["status"].tolist()
+        assert table["to"].tolist() == [[change.after for change in answer.changes] for answer in out]
+        report = verify(run.path, tmp_path / "cases.csv", decision, sample=len(X))
+        assert report.ok, str(report)
+        assert report.share > 0.9
+    files = [{file.name: file.read_bytes() for file in (tmp_path / f"run{chunk}").iterdir()} for chunk in (None, 7)]
+    assert files[0] == files[1]
 
 
 @pytest.mark.parametrize("choice", [

@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from dataclasses import dataclass
 from functools import partial
+from weakref import WeakKeyDictionary, ref
 
 import numpy as np
 import pandas as pd
@@ -27,6 +28,7 @@ from fewest.results.explanation import Status
 from fewest.tables.arrays import Bools, Floats, Ints, Ints32
 from fewest.tables.schema import Schema
 
+_ENCODED: WeakKeyDictionary[Domain, tuple[ref[ModelReading], FeatureValues]] = WeakKeyDictionary()
 CREDIBLE = "rows have to be credible, so the model's own scores are asked"
 
 
@@ -166,13 +168,19 @@ class Sight(DomainRows):
 
 
 def _encoded(inside: ModelReading, feature_of: Ints32, domain: Domain, j: int) -> FeatureValues:
+    """The values of a feature as the model sees them; encoded once for a reading, whatever is asked of it."""
+    known = _ENCODED.get(domain)
+    if known is not None and known[0]() is inside:
+        return known[1]
     columns = np.flatnonzero(feature_of == j)
     block = np.empty((0, len(columns)))
     if len(domain):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # an encoder may warn of levels it does not know, once per table
             block = np.asarray(inside.prepare(inside.encoding.transform(domain.frame)), dtype=np.float64)[:, columns]
-    return FeatureValues(columns, np.ascontiguousarray(block), domain.number, not domain.measured)
+    values = FeatureValues(columns, np.ascontiguousarray(block), domain.number, not domain.measured)
+    _ENCODED[domain] = ref(inside), values
+    return values
 
 
 @dataclass(frozen=True)

@@ -14,6 +14,7 @@ from fewest.errors import DataError, UsageError
 from fewest.references._round_values import as_frame
 from fewest.references.base import References
 from fewest.references.domains import Domain, read_domain
+from fewest.references.file import Saved
 from fewest.references.landing_rows import Landed
 from fewest.references.single import centre_of
 from fewest.references.spread import Spread
@@ -34,7 +35,12 @@ class Anyone(References):
     """
 
     domains: tuple[Domain, ...] = field(repr=False)
-    not_kept = "each case has values of its own, which run folders and saved explainers do not hold yet"
+    not_kept = "each case has values of its own, which saved explainers and files of references do not hold"
+
+    def saved(self) -> Saved:
+        """What a run folder holds: the typical case, and the values that each feature may take."""
+        made = {**self.provenance, "values": {domain.feature.name: domain.stated() for domain in self.domains}}
+        return replace(super().saved(), provenance=made)
 
     def flexible(self, *_: Any, **__: Any) -> References:
         """Domains are whole already."""

@@ -10,7 +10,9 @@ import pandas as pd
 
 from fewest.tables.arrays import Bools, Floats
 from fewest.tables.closeness import as_numbers, ordered_numbers
+from fewest.tables.saved_schema import plain
 from fewest.tables.schema import Feature, Schema
+from fewest.tables.values import typed_column
 
 MOST_VALUES = 50_000  # of one feature; finer grids are thinned evenly
 
@@ -30,6 +32,14 @@ class Domain:
     def measured(self) -> bool:
         """Whether values are numbers or dates, so that one can be nearer than another."""
         return self.feature.is_numeric or self.feature.kind == "datetime"
+
+    def stated(self) -> dict[str, Any]:
+        """The values as JSON holds them: the ends of a grid, or each of them."""
+        feature = self.feature
+        if feature.is_numeric and len(self) and len(self) < MOST_VALUES:
+            decimals = 0 if feature.kind == "integer" else feature.decimals
+            return {"low": float(self.number[0]), "high": float(self.number[-1]), "decimals": decimals}
+        return {"values": [plain(value) for value in typed_column(feature, self.frame)]}
 
     def take(self, kept: Bools) -> Domain:
         """Some of the values."""

@@ -20,6 +20,7 @@ import pandas as pd
 from fewest import errors
 from fewest.errors import DataError, DoubtError, FewestError, FewestWarning, ModelError, TimeLimitError, UsageError
 from fewest.explainer import Explainer
+from fewest.references import Anyone
 from fewest.results import decimals
 from fewest.results.answers import Answers
 from fewest.results.explanations import Explanations
@@ -67,11 +68,13 @@ class PartWork:
 
     def _explain(self, frame: pd.DataFrame, deadline: float) -> Explanations:
         answers, out = Answers.blank(len(frame), len(self.explainer.schema)), None
-        for first in range(0, len(frame), self.chunk_rows):
+        # Answers over all values are numbered by the rows they lead to, which are those of one call.
+        rows = len(frame) if isinstance(self.explainer.references, Anyone) else self.chunk_rows
+        for first in range(0, len(frame), max(1, rows)):
             left = deadline - time.monotonic()
             if left <= 0:
                 raise out_of_time()
-            chunk = frame.iloc[first : first + self.chunk_rows]
+            chunk = frame.iloc[first : first + rows]
             out = explained(self.explainer, chunk, self.alternatives, left if np.isfinite(left) else None)
             answers.put(np.arange(first, first + len(chunk)), out.answers)
         # Answers that were cut short by the clock are worth nothing here: they would be others next time.

@@ -25,7 +25,7 @@ from fewest.errors import DataError, DoubtError, FewestError, FewestWarning, Usa
 from fewest.explainer import Explainer
 from fewest.models.trees import Tree, read
 from fewest.models.trees.file import as_dict
-from fewest.references import Leaves, References
+from fewest.references import Anyone, Leaves, References
 from fewest.reporting.views import as_csv
 from fewest.runs.bad_rows import REJECTED
 from fewest.runs.bad_rows import bad_rows as find_bad_rows
@@ -225,7 +225,8 @@ def _about(explainer: Explainer, data: Sequence[Path], title: str | None, model_
 
 def _files_beside(explainer: Explainer, head: pd.DataFrame) -> dict[str, bytes]:
     """The references, and the tree where a single one decides: name -> content."""
-    explainer.references.check_kept()
+    if not isinstance(explainer.references, Anyone):  # whose answers hold values of their own
+        explainer.references.check_kept()
     files = {REFERENCES: _references_file(explainer.references)}
     tree = _tree(explainer, head)
     if tree is not None:

@@ -1,6 +1,7 @@
 import gzip
 import json
 import re
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -52,6 +53,46 @@ def test_enough_says_which_other_values_would_do(files: Any, capsys: pytest.Capt
     explained = [record for record in answers(capsys)["answers"] if record["status"] == "EXPLAINED"]
     assert explained
     assert all(len(record["enough"]) == len(record["changes"]) for record in explained)
+
+
+def test_least_moves_numbers_no_further_than_they_have_to_go(files: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    far = []
+    for more in ((), ("--least",)):
+        assert ask(files, "--positive", "bad", "--json", *more) == 0
+        far.append([record["l_inf"] for record in answers(capsys)["answers"] if record["status"] == "EXPLAINED"])
+    assert all(little <= much for much, little in zip(*far, strict=True))
+    assert sum(far[1]) < sum(far[0])
+    assert ask(files, "--positive", "bad", "--least", "--out", "run") == 2
+    assert "--least asks the model" in capsys.readouterr().err
+
+
+def test_sufficient_says_which_values_alone_lead_to_the_outcome(
+    files: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    X = pd.read_csv(files.data)
+    X[files.model.predict(X) == "bad"].iloc[:2].to_csv(tmp_path / "few.csv", index=False)
+    files = replace(files, data=tmp_path / "few.csv")
+    anyone = ("--positive", "bad", "--references", "anyone", "--sufficient")
+    assert ask(files, *anyone) == 0
+    assert "to bad, whatever" in capsys.readouterr().out
+    assert ask(files, *anyone, "--json") == 0
+    found = answers(capsys)
+    assert {one["kind"] for one in found} == {"smallest"}
+    assert all(one["values"] for one in found)
+    assert ask(files, "--positive", "bad", "--sufficient") == 2
+    assert "use references.anyone" in capsys.readouterr().err
+    assert ask(files, *anyone, "--out", "out.json") == 2
+    assert "--sufficient prints" in capsys.readouterr().err
+
+
+def test_a_run_folder_over_all_values_is_written_and_verified(
+    files: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "run"
+    assert ask(files, "--positive", "bad", "--references", "anyone", "--out", str(out)) == 0
+    known = ("--data", str(files.data), "--model", str(files.skops), "--positive", "bad")
+    assert main(["verify", str(out), *known]) in (0, 8)
+    assert "Nothing is wrong." in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(

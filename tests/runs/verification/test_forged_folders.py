@@ -81,6 +81,10 @@ def make(name: str, folder: Path) -> Honest:
         dense = fw.credibility.mixture(decision, X, y, quantile=0.4, n_components=2, random_state=0)
         known = {"credibility": dense} if "known" in name else {}
         return written(folder, one.with_(credibility=dense), cases, **known)
+    if name == "any value":
+        coarse = X.round(0)
+        refs = fw.references.anyone(decision, coarse, y, within=(0.3, 0.7))
+        return written(folder, fw.Explainer(decision, refs, n_jobs=1), cases)
     choices: dict[str, dict[str, Any]] = {
         "clusters": {"references": fw.references.clusters(decision, X, y, n_clusters=3, random_state=0)},
         "weights": {"weights": {"x00": 2.5, "x01": 0.5}},
@@ -108,6 +112,7 @@ def honest(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Honest]:
     [
         ("points", HOLDS), ("wide", HOLDS), ("clusters", HOLDS), ("weights", HOLDS), ("plus", HOLDS), ("held", HOLDS),
         ("tree", HOLDS), ("leaves", HOLDS), ("budget", HOLDS), ("floor", UNPROVED), ("floor, density known", HOLDS),
+        ("any value", HOLDS),
     ],
 )  # fmt: skip
 def test_an_honest_folder_holds_or_says_what_is_left(honest: Any, name: str, code: int) -> None:
@@ -273,6 +278,12 @@ def dense(record: dict[str, Any]) -> None:
         record["log_density"] = -1.0
 
 
+def narrowed(content: Any) -> None:
+    """The values that features may take are fewer than those that answers lead to."""
+    for said in content["provenance"]["values"].values():
+        said.update(low=said["high"])
+
+
 def kept(folder: Path) -> None:
     path = folder / "part-00000.cases.parquet"
     frame = pd.read_parquet(path)
@@ -351,6 +362,10 @@ LIES: dict[str, tuple[str, Callable[[Path], None], int]] = {
     "invented alternatives": ("points", rows(invented), FOUND),
     "alternatives withheld": ("points", rows(withheld), FOUND),
     "alternatives withheld, in leaves": ("leaves", rows(withheld), FOUND),
+    "alternatives withheld, any value": ("any value", rows(withheld), FOUND),
+    "not possible, any value": ("any value", rows(none_at_all), FOUND),
+    "other values are allowed": ("any value", file("references.json", narrowed), FOUND),
+    "any value is claimed": ("points", file("references.json", lambda c: c["provenance"].update(kind="anyone")), FOUND),
     "title": ("points", about(title="Approved by the regulator"), UNPROVED),
     "name of the model": ("points", about(model="Certified model 7"), UNPROVED),
     "labels": ("points", manifest(lambda m: m["schema"]["features"][0].update(label="fairness")), FOUND),
@@ -390,7 +405,7 @@ def test_a_forged_folder_is_found_or_left_unproved(honest: Any, name: str, tmp_p
     assert len({str(problem).split("(")[0] for problem in report.problems}) == len(report.problems)
 
 
-@pytest.mark.parametrize("name", ["points", "leaves", "floor, density known", "budget"])
+@pytest.mark.parametrize("name", ["points", "leaves", "floor, density known", "budget", "any value"])
 def test_a_forgery_without_a_lie_is_not_found(honest: Any, name: str, tmp_path: Path) -> None:
     """Negative control of the forger: it does not leave traces of its own."""
     shutil.copytree(honest(name).run, tmp_path / "run")

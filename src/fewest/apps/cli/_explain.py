@@ -7,7 +7,7 @@ import signal
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, Any, Literal
@@ -36,6 +36,7 @@ from fewest.results.population import warned_of_wrong_ways
 from fewest.runs import Run, explain_files
 from fewest.runs.runner import PART_ROWS
 from fewest.tables.model_kinds import NUMBERS
+from fewest.tables.saved_schema import plain
 from fewest.tables.schema import Schema
 
 if TYPE_CHECKING:
@@ -57,7 +58,7 @@ WAYS = (
 
 def run(request: ExplainRequest) -> int:
     """Explain the table; the results are written before an incomplete end is reported."""
-    _check_enough(request)
+    _check_asking(request)
     if is_run_folder(request.out):
         return _run_folder(request)
     _check_one_table(request)
@@ -72,10 +73,13 @@ def run(request: ExplainRequest) -> int:
         cases = identified(cases, request.id)
         if request.unseen == "skip":
             cases = sound_rows(explainer, cases, Path(NAME) if request.out is None else request.out.with_name(NAME))
+    if request.sufficient:
+        return _sufficient(explainer, cases, request.as_json)
     with progress("explaining") as advance:
         out = explainer.explain(
             cases, alternatives=request.alternatives or 0, time_limit=request.time_limit, progress=advance
         )
+    out = explainer.least(out) if request.least else out
     if request.out is not None:
         of = request.demo if request.table is None else request.table.name
         write_result(out, request.out, f"Which facts decided? {of}", f"predicted {out[0].positive}", request.enough)
@@ -176,16 +180,29 @@ def _check_one_table(request: ExplainRequest) -> None:
             raise UsageError(f"{name}: this takes a folder for the results", do="pass --out FOLDER")
 
 
-def _check_enough(request: ExplainRequest) -> None:
-    """Refuse --enough where it has no meaning or no place."""
+def _sufficient(explainer: Explainer, cases: Any, as_json: bool) -> int:
+    """Print which of their own values alone suffice, for the cases that the model decided against."""
+    found = [one for one in explainer.sufficient(cases) if one.kind != "accepted"]
+    if as_json:
+        print(json.dumps([plain(asdict(one)) for one in found], ensure_ascii=False, indent=1))
+    else:
+        print(clean("\n".join(f"{one.label}: {one}" for one in found)))
+    return 0
+
+
+def _check_asking(request: ExplainRequest) -> None:
+    """Refuse --enough, --least and --sufficient where they have no meaning or no place."""
+    if request.sufficient and request.out is not None:
+        raise UsageError("--sufficient prints what it finds", do="leave --out away, and use --json for plain values")
+    if not (request.enough or request.least):
+        return
+    name = "--enough" if request.enough else "--least"
+    if request.plus:
+        raise UsageError(f"{name} is not defined for --plus", do="leave one of them out")
+    if is_run_folder(request.out):
+        raise UsageError(f"{name} asks the model, which a run folder does not hold", do="pass --out FILE.json or .html")
     if not request.enough:
         return
-    if request.plus:
-        raise UsageError("--enough is not defined for --plus", do="leave one of them out")
-    if is_run_folder(request.out):
-        raise UsageError(
-            "--enough asks the model, which a run folder does not hold", do="pass --out FILE.json or .html"
-        )
     if request.out is not None and request.out.suffix.lower() == ".csv":
         raise UsageError("--enough: a .csv file has no column for ranges", do="pass --out FILE.json or FILE.html")
 

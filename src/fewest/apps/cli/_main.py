@@ -110,6 +110,10 @@ class ExplainRequest:
     plus: Annotated[bool, typer.Option("--plus", help="SEV+: the case's values that alone bring it about.")] = False
     alternatives: Annotated[int | None, typer.Option(min=0, help=ALTERNATIVES, metavar="N")] = None
     enough: Annotated[bool, typer.Option("--enough", help="Say which other values of each change would do.")] = False
+    least: Annotated[bool, typer.Option("--least", help="Move numbers no further than they have to go.")] = False
+    sufficient: Annotated[
+        bool, typer.Option("--sufficient", help="Which own values alone suffice; with --references anyone.")
+    ] = False
     time_limit: Annotated[float | None, typer.Option(min=0, help="Seconds; a run folder can go on later.")] = None
     out: Annotated[Path | None, typer.Option(help="File (.json, .csv or .html) or run folder to write.")] = None
     jobs: Annotated[int | None, typer.Option(min=1, help="Run folder: processes. Default: all cores.")] = None

@@ -27,7 +27,7 @@ class Effects(NamedTuple):
 class SumRoom(NamedTuple):
     """Room for one case."""
 
-    step: Ints  # (values,): The steps that count, feature by feature
+    step: Ints  # (values,): What the steps that count are called by whoever asks, feature by feature
     far: Floats  # (values,)
     fall: Floats  # (values,): What the step adds to the score; less with each
     at: Ints  # (WAYS,): Where the steps of a feature begin; features in the order of ``rate`` later on
@@ -40,9 +40,8 @@ class SumRoom(NamedTuple):
     spent: Floats  # (WAYS + 1,)
 
 
-def make_room(effects: Effects) -> SumRoom:
-    """Room for cases with these values."""
-    m = len(effects.effect)
+def make_room(m: int) -> SumRoom:
+    """Room for cases with this many values."""
 
     def ints(n: int) -> Ints:
         return np.zeros(n, dtype=np.int64)
@@ -109,7 +108,7 @@ def _least_most(room, size, need):  # type: ignore[no-untyped-def]
 
 
 @inner()
-def _rank(room, size):  # type: ignore[no-untyped-def]
+def rank(room, size):  # type: ignore[no-untyped-def]
     """The quickest features first."""
     for s in range(size):
         first, room.rate[s] = room.at[s], 0.0
@@ -159,20 +158,25 @@ def _last(room, s, need):  # type: ignore[no-untyped-def]
 
 
 @inner()
-def _least_sum(room, size, need, out, i, nodes):  # type: ignore[no-untyped-def]
-    """The steps of least sum, in ``best``; False where the budget ran out."""
-    best, depth = np.inf, 0
+def least_sum(room, size, need, best, out, i, nodes):  # type: ignore[no-untyped-def]
+    """The least sum of steps below ``best``, the steps in ``room.best``; and False where the budget ran out.
+
+    The features are ranked. Where no sum is less, it is inf.
+    """
+    found, depth = np.inf, 0
+    if _at_least(room, 0, size, need) >= best - NOISE:
+        return found, True
     room.need[0], room.spent[0], room.chosen[0] = need, 0.0, room.steps[0]
     while depth >= 0:
         if out.nodes[i] >= nodes:
-            return False
+            return found, False
         out.nodes[i] += 1
         if depth == size - 1:
             k = _last(room, depth, room.need[depth])
             if k < room.steps[depth]:
                 total = room.spent[depth] + room.far[room.at[depth] + k]
                 if total < best - NOISE:
-                    best, room.chosen[depth] = total, k
+                    best, found, room.chosen[depth] = total, total, k
                     for s in range(size):
                         room.best[s] = room.chosen[s]
             depth -= 1
@@ -187,7 +191,7 @@ def _least_sum(room, size, need, out, i, nodes):  # type: ignore[no-untyped-def]
         if room.spent[depth + 1] + _at_least(room, depth + 1, size, room.need[depth + 1]) < best - NOISE:
             depth += 1
             room.chosen[depth] = room.steps[depth]
-    return True
+    return found, True
 
 
 @inner()
@@ -205,8 +209,9 @@ def _nearest(effects, ways, room, out, i, wall, nodes):  # type: ignore[no-untyp
         return
     for s in range(size):
         room.steps[s] = _within(room, s, most)
-    _rank(room, size)
-    if not _least_sum(room, size, need, out, i, nodes):
+    rank(room, size)
+    far, whole = least_sum(room, size, need, np.inf, out, i, nodes)
+    if not whole or far == np.inf:
         return
     out.found[i] = True
     for s in range(size):

@@ -1,7 +1,8 @@
 """Whole domains of an additive model: each feature lowers the score by itself, so sets are sums.
 
 The *stair* of a feature holds, for a case, its values outwards from the case's own, those alone that lower the score
-more than any nearer one: the least distance at which a given fall is reached is one of its steps.
+more than any nearer one: the least distance at which a given fall is reached is one of its steps. The nearest values
+of a set are the steps of least sum that fall far enough, by branch and bound.
 """
 
 from __future__ import annotations
@@ -12,9 +13,12 @@ import numpy as np
 
 from fewest.engine.numba_cache import entry, inner
 from fewest.engine.search._box_work import DEEPEST, FOUND, MANY, NONE, STOPPED
+from fewest.engine.search._nearest_sums import SumRoom, least_sum, make_room, rank
 from fewest.engine.search._ties import NOISE, SAME
 from fewest.engine.search._work import NODE_CAP, NODES
-from fewest.tables.arrays import Bools, Floats, Ints
+from fewest.tables.arrays import Floats, Ints
+
+COMBINATIONS = 200_000  # of the values of one set at most; beyond that the nearest of those that were tried
 
 
 class StairValues(NamedTuple):
@@ -32,27 +36,21 @@ class StairRoom(NamedTuple):
 
     tally: Ints
     steps: Ints  # (p,): Steps of each stair
-    far: Floats  # (values,)
-    fall: Floats  # (values,): At most zero, and less with each step
-    value: Ints  # (values,): Place of the value among those of its feature
+    sums: SumRoom  # Steps are called by the place of their value; falls are below zero, and less with each step
     order: Ints  # (p,)
     position: Ints  # (DEEPEST + 1,)
-    step: Ints  # (DEEPEST,)
-    held: Bools  # (p,)
     sizes: Floats  # (p,)
 
 
 def make_stairs(values: StairValues) -> StairRoom:
     """Room for cases with these values."""
-    p, m = len(values.start) - 1, len(values.number)
+    p = len(values.start) - 1
 
     def ints(n: int) -> Ints:
         return np.zeros(n, dtype=np.int64)
 
-    return StairRoom(
-        ints(NODE_CAP + 1), ints(p), np.zeros(m), np.zeros(m), ints(m), ints(p), ints(DEEPEST + 1), ints(DEEPEST),
-        np.zeros(p, dtype=bool), np.zeros(p),
-    )  # fmt: skip
+    sums = make_room(len(values.number))
+    return StairRoom(ints(NODE_CAP + 1), ints(p), sums, ints(p), ints(DEEPEST + 1), np.zeros(p))
 
 
 @inner()
@@ -65,7 +63,7 @@ def _climb(values, asked, room, i, f):  # type: ignore[no-untyped-def]
     place = first
     while measured and place < last and values.number[place] < own:
         place += 1
-    below, above, best = place - 1, place, -NOISE
+    below, above, best, sums = place - 1, place, -NOISE, room.sums
     n = first
     while below >= first or above < last:
         down = own - values.number[below] if measured and below >= first else np.inf
@@ -81,64 +79,34 @@ def _climb(values, asked, room, i, f):  # type: ignore[no-untyped-def]
             continue
         fall = values.effect[at] - values.base[i, f]
         if fall < best:
-            best = fall
-            if not measured and n > first:
-                n -= 1  # all are one step away: only the best counts
-            room.far[n] = gap / asked.scale[f] if measured else 1.0
-            room.fall[n], room.value[n] = fall, at - first
+            best, far = fall, gap / asked.scale[f] if measured else 1.0
+            if n > first and far <= sums.far[n - 1] + NOISE:
+                n -= 1  # not further away: only the best counts
+            sums.far[n], sums.fall[n], sums.step[n] = far, fall, at - first
             n += 1
     room.steps[f] = n - first
 
 
 @inner()
 def _best_fall(values, room, f):  # type: ignore[no-untyped-def]
-    return room.fall[values.start[f] + room.steps[f] - 1]
+    return room.sums.fall[values.start[f] + room.steps[f] - 1]
 
 
 @inner()
-def _pair(values, room, a, b, need):  # type: ignore[no-untyped-def]
-    """Steps of two features that together fall below ``need`` at the least distance; the distance."""
-    first_a, first_b = values.start[a], values.start[b]
-    best, at_a, at_b = np.inf, -1, -1
-    k = room.steps[b] - 1
-    for j in range(room.steps[a]):
-        while k > 0 and room.fall[first_a + j] + room.fall[first_b + k - 1] < need:
-            k -= 1
-        if room.fall[first_a + j] + room.fall[first_b + k] < need:
-            far = room.far[first_a + j] + room.far[first_b + k]
-            if far < best - NOISE:
-                best, at_a, at_b = far, j, k
-    return best, at_a, at_b
-
-
-@inner()
-def _settle(values, room, chosen, size, need):  # type: ignore[no-untyped-def]
-    """The nearest steps of a set (any two of them at a time); the distance."""
+def _settle(values, room, out, i, chosen, size, need, within):  # type: ignore[no-untyped-def]
+    """The nearest steps of a set, in ``room.sums.best``; the distance, inf where it is not less than ``within``."""
+    sums = room.sums
     for s in range(size):
-        room.step[s] = room.steps[chosen[s]] - 1
-    if size == 1:
-        first = values.start[chosen[0]]
-        while room.step[0] > 0 and room.fall[first + room.step[0] - 1] < need:
-            room.step[0] -= 1
-    better = size > 1
-    while better:
-        better = False
-        for a in range(size):
-            for b in range(a + 1, size):
-                rest, now = need, 0.0
-                for s in range(size):
-                    if s in (a, b):
-                        now += room.far[values.start[chosen[s]] + room.step[s]]
-                    else:
-                        rest -= room.fall[values.start[chosen[s]] + room.step[s]]
-                far, at_a, at_b = _pair(values, room, chosen[a], chosen[b], rest)
-                if far < now - NOISE:
-                    room.step[a], room.step[b] = at_a, at_b
-                    better = size > 2
-    total = 0.0
-    for s in range(size):
-        total += room.far[values.start[chosen[s]] + room.step[s]]
-    return total
+        f = chosen[s]
+        sums.feature[s], sums.at[s], sums.steps[s] = f, values.start[f], room.steps[f]
+    rank(sums, size)
+    far = least_sum(sums, size, need, within, out, i, out.nodes[i] + COMBINATIONS)[0]
+    if far == np.inf and within == np.inf:  # all falls are just enough, in another order of summing
+        far = 0.0
+        for s in range(size):
+            sums.best[s] = sums.steps[s] - 1
+            far += sums.far[sums.at[s] + sums.best[s]]
+    return far
 
 
 @inner()
@@ -159,16 +127,17 @@ def _try(values, asked, room, out, i, chosen, size, need):  # type: ignore[no-un
                 whole &= inside
         if whole:
             return
-    far = _settle(values, room, chosen, size, need)
     if cost < out.cost[i] * (1 - SAME):
         out.cost[i], out.far[i], out.met[i] = cost, np.inf, 0
+    within = out.far[i] if asked.listing == 0 else np.inf
+    far = _settle(values, room, out, i, chosen, size, need, within)
     out.met[i] += 1
     for at in (np.int64(0), out.met[i]):
         if (at == 0 and far < out.far[i] - NOISE) or 0 < at <= asked.listing:
             for f in range(out.points.shape[2]):
                 out.points[i, at, f] = -1
             for s in range(size):
-                out.points[i, at, chosen[s]] = room.value[values.start[chosen[s]] + room.step[s]]
+                out.points[i, at, room.sums.feature[s]] = room.sums.step[room.sums.at[s] + room.sums.best[s]]
     out.far[i] = min(out.far[i], far)
 
 

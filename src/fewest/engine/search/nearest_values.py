@@ -58,7 +58,7 @@ class WayValues:
             _nearest_boxes.search(self._trees, ways, room, out, wall, nodes)
         else:
             effects = self._effects(ways)
-            _nearest_sums.search(effects, ways, _nearest_sums.make_room(effects), out, wall, nodes)
+            _nearest_sums.search(effects, ways, _nearest_sums.make_room(len(effects.effect)), out, wall, nodes)
         return out._replace(found=out.found & known)
 
     def _effects(self, ways: Ways) -> _nearest_sums.Effects:

@@ -13,6 +13,7 @@ import pandas as pd
 
 from fewest.runs.parts import row_hashes
 from fewest.runs.verification.base import KnownDensity, Report, Scorer, changed, entered
+from fewest.runs.verification.domains import StatedDomains
 from fewest.runs.verification.minimality import ClaimLimits, is_credible
 from fewest.runs.verification.rules import StatedRules, as_order, differing
 from fewest.tables.arrays import Bools, Floats, Ints
@@ -34,6 +35,12 @@ class ClaimGoals:
     flexible_of: Ints  # (m,) int: The reference each is the flexible twin of, -1 for none
     assignment: str
     leaves: bool = False  # Whether they are the leaves of a tree, which each case enters with values of its own
+    domains: StatedDomains | None = None  # The values that features may take, where each case has values of its own
+
+    @property
+    def own_values(self) -> bool:
+        """Whether each case takes values of its own, not those of a reference."""
+        return self.leaves or self.domains is not None
 
     def unmoved(self, given: Ints) -> Ints:
         """The references themselves where flexible twins were given."""
@@ -134,8 +141,8 @@ class Claims:
 
     @cached_property
     def beside(self) -> pd.DataFrame:
-        """The reference's row beside each case; towards a leaf, the case as it is said to enter it."""
-        if self.goals.leaves:
+        """The reference's row beside each case; towards a leaf, or any value, the case as it is said to become."""
+        if self.goals.own_values:
             stated = zip(self.table["features"], self.table["to"], strict=True)
             return entered(self.schema, self.frame, [dict(zip(*pair, strict=True)) for pair in stated])
         return self.goals.frame.iloc[self.reference]
@@ -229,6 +236,9 @@ class Claims:
         turned = self.moved.any(axis=1)
         fine = self.rules.allowed(self.moved, self.differs, permitted)
         report.rows_wrong(self.rows, turned & ~fine, "its set is not allowed: a constraint, or nothing to change")
+        if self.goals.domains is not None:
+            strange = np.asarray((self.moved & ~self.goals.domains.hold(self.beside)).any(axis=1))
+            report.rows_wrong(self.rows, strange, "a value it takes is not one that the run allows")
         far = steps(self.schema, self.frame, self.beside)
         numeric = np.array([feature.is_numeric for feature in self.schema.features])
         l_inf = np.where(self.moved & numeric, far, 0.0).max(axis=1)
@@ -356,14 +366,16 @@ def _held(
     """Which sets the rules allow, and which change the outcome: towards a leaf, or a reference they are like."""
     side, schema, rules = "from" if claims.plus else "to", claims.schema, claims.rules
     stated = [{change["feature"]: change[side] for change in changes if side in change} for changes in sets]
-    beside = entered(schema, case if claims.goals.leaves else claims.beside.iloc[owner], stated)
+    beside = entered(schema, case if claims.goals.own_values else claims.beside.iloc[owner], stated)
     candidates = claims.goals.candidates(claims.reference[owner]).T
-    goals = [] if claims.goals.leaves else [claims.goals.frame.iloc[compared] for compared in candidates]
+    goals = [] if claims.goals.own_values else [claims.goals.frame.iloc[compared] for compared in candidates]
     allowed, turns = np.zeros(len(owner), dtype=bool), np.zeros(len(owner), dtype=bool)
     for goal in [*goals, beside]:
         like = ~(differing(schema, beside, goal) & moved).any(axis=1)
-        if goal is not beside or claims.goals.leaves:
+        if goal is not beside or claims.goals.own_values:
             allowed |= like & rules.allowed(moved, differing(schema, case, goal), rules.permitted(case, goal))
+            if claims.goals.domains is not None:
+                allowed &= ~(moved & ~claims.goals.domains.hold(goal)).any(axis=1)
         at = np.flatnonzero(like & ~turns)
         if len(at):
             landed = changed(schema, case.iloc[at], goal.iloc[at], moved[at], claims.plus)

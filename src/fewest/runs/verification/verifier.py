@@ -22,6 +22,7 @@ from fewest.runs.run_files import MANIFEST, RunFiles, read_references
 from fewest.runs.verification import integrity
 from fewest.runs.verification.base import KnownDensity, Report, Scorer
 from fewest.runs.verification.claims import ClaimGoals, Claims, check_alternatives
+from fewest.runs.verification.domains import DomainClaims, StatedDomains
 from fewest.runs.verification.leaves import LeafProver, Node
 from fewest.runs.verification.minimality import ClaimCubes, ClaimLimits, Refuted, refute
 from fewest.runs.verification.rules import StatedRules
@@ -142,8 +143,10 @@ class RunVerifier:
         names, frame = read_references(self.content)
         twins = [entry.get("twin_of") for entry in self.content["references"]]
         flexible_of = np.array([-1 if name is None else names.index(name) for name in twins], dtype=np.int64)
-        leaves = self.content.get("provenance", {}).get("kind") == "leaves"
-        self.goals = ClaimGoals(names, frame, flexible_of, str(self.settings["assignment"]), leaves)
+        made = self.content.get("provenance", {})
+        domains = StatedDomains.read(self.schema, made["values"]) if made.get("kind") == "anyone" else None
+        leaves = made.get("kind") == "leaves"
+        self.goals = ClaimGoals(names, frame, flexible_of, str(self.settings["assignment"]), leaves, domains)
         self.prover: LeafProver | None = None
 
     def check(self, paths: tuple[Path, ...], references: pd.DataFrame | None, read_tree: ReadTree | None) -> None:
@@ -255,6 +258,12 @@ class RunVerifier:
     def _refute(self, claims: Claims, rows: Ints, limits: ClaimLimits, provable: Bools, budget: float) -> Ints:
         """Ask about sets towards every reference that counts; the rows whose claim is not proved."""
         done, found = np.ones(len(rows), dtype=bool), Refuted()
+        if self.goals.domains is not None:
+            density = self.density if claims.floored else None
+            asked = DomainClaims(self.goals.domains, self.rules, claims.frame.iloc[rows], limits.take(rows), density)
+            done, found = asked.refute(self.scorer, int(budget), self.draw)
+            self._report(claims, rows, found)
+            return rows[~(done & provable[rows])]
         candidates = self.goals.candidates(claims.reference[rows])
         for column in range(candidates.shape[1]):
             towards = candidates[:, column]
