@@ -15,7 +15,7 @@ from sklearn.preprocessing import FunctionTransformer
 
 import fewest as fw
 from fewest import checks
-from fewest.engine.structure import Network, Opaque, read
+from fewest.engine.structure import Network, Opaque, networks, read
 
 torch = pytest.importorskip("torch")
 nn, functional = torch.nn, torch.nn.functional
@@ -248,3 +248,10 @@ def test_a_net_of_skorch_with_ends_of_its_own_falls_back() -> None:
     log.set_params(predict_nonlinearity=None)
     assert isinstance(read(log, width=6), Network)
     assert "taken for chances" in read(skorch_net(nn.NLLLoss, nn.Sequential(nn.Linear(6, 2))), width=6).reason
+
+
+def test_a_module_of_ones_own_on_a_gpu_is_left_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert isinstance(read(Residual().eval()), Network)
+    monkeypatch.setattr(networks, "home_of", lambda module: torch.device("cuda"))
+    assert "GPU" in read(Residual().eval()).reason
+    assert isinstance(read(nn.Sequential(nn.Linear(6, 4), nn.ReLU(), nn.Linear(4, 1)).eval()), Network)

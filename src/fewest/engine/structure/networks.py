@@ -23,7 +23,7 @@ from fewest.engine.structure.question import (
 )
 from fewest.engine.structure.torch_graph import Layers, trace
 from fewest.tables.arrays import Floats, Ints32
-from fewest.tables.scores import last_layer
+from fewest.tables.scores import home_of, last_layer
 
 _ENDS = {"chances": ("softmax",), "logits": ("", "log_softmax")}  # of two outputs or more
 
@@ -62,6 +62,8 @@ def read_skorch(model: Any, question: Question) -> FoundQuestion | Opaque:
 
 def _read_module(model: Any, question: Question, chances: bool) -> FoundQuestion | Opaque:
     """Read a module whose outputs are taken for chances, or for what a sigmoid or softmax makes them of."""
+    if home_of(model).type != "cpu" and type(model).__name__ != "Sequential":
+        return Opaque("torch: on a GPU, looking at all sets takes less time than a search on the processor")
     try:
         net = trace(model, question.width)
     except NotReadError as why:
