@@ -15,8 +15,9 @@ import time
 import warnings
 from pathlib import Path
 
-for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMBA_NUM_THREADS"):
-    os.environ.setdefault(name, "1")
+if __name__ == "__main__":  # one thread, said before anything counts the cores; tests import this among other things
+    for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMBA_NUM_THREADS"):
+        os.environ.setdefault(name, "1")
 sys.path.append(str(Path(__file__).parents[1] / "tests" / "support"))
 
 import any_value_models
