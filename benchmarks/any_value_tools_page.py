@@ -155,8 +155,8 @@ def fewest_line(unit: dict[str, Any]) -> list[Any]:
         unit["data"], unit["model"], n, _mean([size for size in unit["ours"] if size is not None]),
         f"{1e3 * unit['our_cpu'] / n:.2f}", f"{TITLES[unit['tool']]} {unit['version']}",
         f"{sum(size is not None for size in unit['sizes']) / n:.0%}", f"{sum(unit['proved']) / n:.0%}",
-        f"{len(good) / n:.0%}", _mean([unit["sizes"][k] for k in good]), more, fewer, f"{1e3 * unit['cpu'] / n:,.0f}",
-        f"{unit['cpu'] / unit['our_cpu']:,.0f}",
+        f"{sum(unit['valid']) / n:.0%}", f"{len(good) / n:.0%}", _mean([unit["sizes"][k] for k in good]), more, fewer,
+        f"{1e3 * unit['cpu'] / n:,.0f}", f"{unit['cpu'] / unit['our_cpu']:,.0f}",
     ]  # fmt: skip
 
 
@@ -175,7 +175,7 @@ def sufficient_line(unit: dict[str, Any]) -> list[Any]:
 
 FEWEST_HEAD = (
     "dataset", "model", "cases", "fewest: mean features", "CPU ms per case", "tool", "answered", "said to be proved",
-    "valid", "mean features", "more than needed", "fewer", "its CPU ms per case", "ratio",
+    "valid", "valid and real", "mean features", "more than needed", "fewer", "its CPU ms per case", "ratio",
 )  # fmt: skip
 SUFFICIENT_HEAD = (
     "dataset", "model", "cases", "fewest: mean features", "proved smallest", "broken", "CPU ms per case", "tool",
@@ -196,8 +196,9 @@ def page(units: list[dict[str, Any]]) -> str:
     sufficient = [unit for unit in units if unit["tool"] in SUFFICIENT]
     limits = sorted({unit["seconds"] for unit in units})
     done = {(unit["data"], unit["model"], unit["tool"]) for unit in units}
-    left = [f"{tool} on {name}, {kind}" for tool in (*FEWEST, *SUFFICIENT) for name in DATASETS for kind in MODELS
-            if (name, kind, tool) not in done]  # fmt: skip
+    pairs = len(DATASETS) * len(MODELS)
+    left = [f"{tool} {pairs - count} of {pairs}" for tool in (*FEWEST, *SUFFICIENT)
+            if (count := sum(one[2] == tool for one in done)) < pairs]  # fmt: skip
     errors = sorted({f"{TITLES[unit['tool']]}: {error}" for unit in units for error in unit["errors"]})
     text = [
         "# All values, beside PyXAI, oceanpy and Anchors",
@@ -205,7 +206,8 @@ def page(units: list[dict[str, Any]]) -> str:
         "Written by `benchmarks/any_value_tools_page.py`. Each tool ran in an environment of its own, on the models "
         "and the first refused test rows of [the page beside CP-SAT](any_value.md), on one core, up to "
         f"{', '.join(str(limit) for limit in limits)} seconds a case; CPU time is that of the process and of the "
-        "solvers it starts, what is built once divided among the cases. Other tools know no accepted cases: any "
+        "solvers it starts, what is built once divided among the cases: with few cases, the fixed cost of a table "
+        "is most of ours. Other tools know no accepted cases: any "
         "value may be taken. So `references.anyone` had every value that training rows have, of refused ones too.",
         "",
         "## The fewest changes",
@@ -213,10 +215,12 @@ def page(units: list[dict[str, Any]]) -> str:
         "PyXAI: `minimal_contrastive_reason` under a theory of the columns (order of thresholds, levels of one "
         "category). oceanpy: its CP-SAT explainer with norm 0. Both work on the encoded columns and do not ask the "
         "model about their answers. *Valid*: the model's own `predict` decides otherwise on the row of the "
-        "answer, and each category that changed has one level. Where a tool gives thresholds and no values, the "
-        "nearest value of a training row between them was taken. *More than needed* and *fewer* count valid answers "
+        "answer; *real*: each category that changed has one level there. Where a tool gives thresholds and no "
+        "values, the "
+        "nearest value of a training row between them was taken. *More than needed* and *fewer* count such answers "
         "that change more or fewer features than ours. PyXAI counts columns, leaves XGBoost's base score out, and, "
-        "told that columns are the levels of one category, takes all of them off in boosted trees, so that there they "
+        "where columns are stated to be the levels of one category, takes all of them off in boosted trees, so "
+        "that there they "
         "were stated one by one, and the level put on was taken; it reads a forest as a vote of its trees, where "
         "scikit-learn takes the mean of their probabilities.",
         "",
@@ -242,7 +246,7 @@ def page(units: list[dict[str, Any]]) -> str:
             "",
         ]
     if left:
-        text += [f"Not measured, or the model refuses nobody: {'; '.join(left)}.", ""]
+        text += [f"Pairs of dataset and model not measured: {', '.join(left)}; one of them refuses nobody.", ""]
     return "\n".join(text)
 
 
@@ -251,7 +255,7 @@ def _sum_of(units: list[dict[str, Any]]) -> str:
     lines = [fewest_line(unit) for unit in units]
     return (
         f"In {sum(line[2] for line in lines)} cases, valid answers of other tools have more features than needed "
-        f"{sum(line[10] for line in lines)} times, and fewer {sum(line[11] for line in lines)} times."
+        f"{sum(line[11] for line in lines)} times, and fewer {sum(line[12] for line in lines)} times."
     )
 
 
