@@ -80,9 +80,25 @@ def demo(
     return run(out, model.value, as_json)
 
 
+@dataclass(frozen=True, kw_only=True)
+class ReferencesAndRules:
+    """What cases are compared with, and what may change: the same options for a table and for a file."""
+
+    centre: Annotated[options.Centre | None, typer.Option(help="The typical accepted case. Default: mean.")] = None
+    references: Annotated[str | None, typer.Option(help=REFERENCES)] = None
+    immutable: Annotated[list[str] | None, typer.Option(help="Column that never changes; repeat it.")] = None
+    protected: Annotated[list[str] | None, typer.Option(help="Column to warn of in answers; repeat it.")] = None
+    weight: Annotated[list[str] | None, typer.Option(help="COL=W, cost of changing a column; repeat it.")] = None
+    at_most: Annotated[float | None, typer.Option(help="Change at most N features.", metavar="N")] = None
+    only: options.OnlyWays = None
+    range: options.Ranges = None
+    one_of: options.Levels = None
+    credibility: options.CredibilityKind = None
+
+
 @command(app, "explain", "_explain:run")
 @dataclass(frozen=True)
-class ExplainRequest:
+class ExplainRequest(ReferencesAndRules):
     """Explain every case of a table that a model refused."""
 
     data: Annotated[list[Path] | None, typer.Argument(help=TABLES)] = None
@@ -97,16 +113,6 @@ class ExplainRequest:
     schema: Annotated[Path | None, typer.Option(help=FEATURES)] = None
     id: Annotated[str | None, typer.Option(help="Column that names the cases.", metavar="COL")] = None
     unseen: Annotated[Unseen, typer.Option(help="Rows with unknown values: error, allow or skip.")] = Unseen.error
-    centre: Annotated[options.Centre | None, typer.Option(help="The typical accepted case. Default: mean.")] = None
-    references: Annotated[str | None, typer.Option(help=REFERENCES)] = None
-    immutable: Annotated[list[str] | None, typer.Option(help="Column that never changes; repeat it.")] = None
-    protected: Annotated[list[str] | None, typer.Option(help="Column to warn of in answers; repeat it.")] = None
-    weight: Annotated[list[str] | None, typer.Option(help="COL=W, cost of changing a column; repeat it.")] = None
-    at_most: Annotated[float | None, typer.Option(help="Change at most N features.", metavar="N")] = None
-    only: options.OnlyWays = None
-    range: options.Ranges = None
-    one_of: options.Levels = None
-    credibility: options.CredibilityKind = None
     plus: Annotated[bool, typer.Option("--plus", help="SEV+: the case's values that alone bring it about.")] = False
     alternatives: Annotated[int | None, typer.Option(min=0, help=ALTERNATIVES, metavar="N")] = None
     enough: Annotated[bool, typer.Option("--enough", help="Say which other values of each change would do.")] = False
@@ -132,7 +138,7 @@ class ExplainRequest:
 
 @command(app, "build", "_explain:run_build")
 @dataclass(frozen=True)
-class ExplainerFileRequest:
+class ExplainerFileRequest(ReferencesAndRules):
     """Write a model with its references and rules as one .fewest file, for `explain`, `serve` and Python."""
 
     train: Annotated[Path, typer.Argument(help="Training table: features and the target column.", show_default=False)]
@@ -144,16 +150,6 @@ class ExplainerFileRequest:
     above: Above = None
     names: Annotated[list[str] | None, typer.Option(help="CLASS=WORD, what people call an outcome; repeat it.")] = None
     schema: Annotated[Path | None, typer.Option(help=FEATURES)] = None
-    centre: Annotated[options.Centre | None, typer.Option(help="The typical accepted case. Default: mean.")] = None
-    references: Annotated[str | None, typer.Option(help=REFERENCES)] = None
-    immutable: Annotated[list[str] | None, typer.Option(help="Column that never changes; repeat it.")] = None
-    protected: Annotated[list[str] | None, typer.Option(help="Column to warn of in answers; repeat it.")] = None
-    weight: Annotated[list[str] | None, typer.Option(help="COL=W, cost of changing a column; repeat it.")] = None
-    at_most: Annotated[float | None, typer.Option(help="Change at most N features.", metavar="N")] = None
-    only: options.OnlyWays = None
-    range: options.Ranges = None
-    one_of: options.Levels = None
-    credibility: options.CredibilityKind = None
     training_rows: Annotated[
         bool, typer.Option("--training-rows", help="Allow rows of people in the file, where the model is made of them.")
     ] = False
