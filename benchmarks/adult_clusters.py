@@ -36,7 +36,7 @@ def mean_sev(decision: Decision, refs: References, rows: Rows) -> float:
     """Over the cases that the tables explain."""
     cases = rows.X_test.iloc[:CASES]
     cases = cases[decision.verdicts(cases).positive]
-    return float(Explainer(decision, refs, n_jobs=1, unseen="allow").explain(cases).sev().mean())
+    return float(Explainer(decision, refs, n_jobs=1, unseen="allow").explain(cases).sev.mean())
 
 
 def without_levels(decision: Decision, refs: References, rows: Rows) -> tuple[References, int]:

@@ -306,7 +306,7 @@ def sums_on_fico(count: int) -> list[str]:
             searching.append(clock[0] / len(asked))
             module.solve = solve
         composite.is_searched = usual
-        sizes = (outs[0].sev_by_case().fillna(-1) != outs[1].sev_by_case().fillna(-1)).sum()
+        sizes = (outs[0].sev.fillna(-1) != outs[1].sev.fillna(-1)).sum()
         others = (outs[0].answers.moved != outs[1].answers.moved).any(axis=1).sum()
         same = f"{sizes} other sizes, {others} other sets"
         proved = 1 - outs[0].counts()["BUDGET"] / len(asked)

@@ -43,7 +43,7 @@ def nothing(score: Any, problem: Problem, tolerance: float) -> Found:
 
 
 def same(a: fw.Explanations, b: fw.Explanations) -> bool:
-    return bool((a.sev_by_case() == b.sev_by_case()).fillna(True).all())
+    return bool((a.sev == b.sev).fillna(True).all())
 
 
 def test_an_exact_search_gives_the_same_answers_under_its_own_name() -> None:
@@ -63,9 +63,9 @@ def test_a_search_that_takes_too_much_is_caught_by_the_comparison() -> None:
 def test_what_the_model_does_not_confirm_is_not_shown() -> None:
     """A claim that is true of some cases only: the others come back without an answer, not with a wrong one."""
     out = searched(nothing)
-    shown = out.sev_by_case().notna().to_numpy()
+    shown = out.sev.notna().to_numpy()
     assert 0 < shown.sum() < DECISION.verdicts(X).positive.sum()
-    assert (EXACT.explain(X).sev_by_case()[shown] == 1).all()
+    assert (EXACT.explain(X).sev[shown] == 1).all()
 
 
 def test_it_keeps_a_floor_of_credibility_without_knowing_of_it() -> None:

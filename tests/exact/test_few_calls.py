@@ -38,7 +38,7 @@ def test_the_calls_of_a_table_are_a_few_whatever_its_length() -> None:
         model.calls = 0
         out = explainer.explain(refused.iloc[:count])
         # The cases, sets of one unit, of two and so on, the answers; near ties are scored alone.
-        calls[count] = model.calls - 2 - int(out.sev_by_case().max())
+        calls[count] = model.calls - 2 - int(out.sev.max())
     assert max(calls.values()) <= 2, calls
     small = explainer.explain(refused.iloc[:5])
     assert checks.check_exact(explainer, small) == 5

@@ -20,9 +20,9 @@ def test_the_first_leaf_is_the_one_that_the_explainer_proves(seed: int) -> None:
     decision = fw.Decision(DecisionTreeClassifier(max_depth=5, random_state=0).fit(X, y), threshold=0.5001)
     refs = fw.references.leaves(decision, X, y)
     out = fw.Explainer(decision, refs, n_jobs=1).explain(X)
-    sev = out.sev_by_case()
+    sev = out.sev
     assert len(sev) == len(X)
-    assert sev.dropna().tolist() == out.sev().tolist()
+    assert sev.equals(out.to_frame()["sev"])
     for number in np.flatnonzero(sev.notna())[:40]:
         found = refs.leaves_of(X.iloc[[number]])
         assert len(found) == len(refs)
@@ -44,7 +44,7 @@ def test_levels_and_missing_values_are_counted_as_the_tree_reads_them() -> None:
     y = ((X["job"] == "a") | X["job"].isna() | (X["n"] > 6)).to_numpy(dtype=int)
     decision = fw.Decision(fw.trees.CARTClassifier(max_depth=3).fit(X, y), positive=1)
     refs = fw.references.leaves(decision, X, y)
-    sev = fw.Explainer(decision, refs, n_jobs=1).explain(X).sev_by_case()
+    sev = fw.Explainer(decision, refs, n_jobs=1).explain(X).sev
     refused = np.flatnonzero(sev.notna())[:30]
     assert X["job"].iloc[refused].isna().any()
     assert [int(refs.leaves_of(X.iloc[[k]])["sev"].iloc[0]) for k in refused] == sev.iloc[refused].tolist()

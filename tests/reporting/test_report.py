@@ -69,7 +69,7 @@ def test_the_page_stands_alone_and_is_well_formed() -> None:
 def test_the_summary_sentence_counts_refusals_and_single_features() -> None:
     out = explanations()
     against = len(out) - out.counts()["ALREADY_NEGATIVE"]
-    share = (out.sev() == 1).sum() / against
+    share = (out.sev.dropna() == 1).sum() / against
     expected = f"{against:,} of 200 cases were refused; for {percent(share)} one feature changes the outcome."
     assert PopulationView(out, verb="refused").summary == expected
     assert expected in html(out, verb="refused")
@@ -81,7 +81,7 @@ def test_charts_have_a_table_twin_with_the_same_figures() -> None:
     page = html(out)
     svgs = re.findall(r'<figure class="fw fw-chart">.*?<svg(.*?)</svg>', page, flags=re.S)
     assert len(svgs) == 3
-    sizes, counts = np.unique(out.sev(), return_counts=True)
+    sizes, counts = np.unique(out.sev.dropna(), return_counts=True)
     for size, count in zip(sizes, counts, strict=True):
         assert f">{count} (" in svgs[0]
         assert re.search(rf">{size} features?</th><td class=\"n\">{count}</td>", page)

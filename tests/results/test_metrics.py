@@ -96,7 +96,7 @@ def test_l_inf_is_the_one_of_the_answers_on_random_models() -> None:
         assert found.n == explained.sum()
         if found.n:
             assert found.mean_l_inf == pytest.approx(out.answers.l_inf[explained].mean())
-            assert found.mean_l0 == pytest.approx(out.sev().mean())
+            assert found.mean_l0 == pytest.approx(out.sev.mean())
 
 
 def test_sev_plus_is_measured_from_the_reference() -> None:

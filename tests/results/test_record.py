@@ -81,7 +81,7 @@ def test_figures_are_those_of_the_parts_together() -> None:
     assert Tally.total([half.tally for half in halves]) == whole
     assert Tally.from_dict(json.loads(json.dumps(whole.to_dict()))) == whole
     assert whole.cases == len(out) == sum(out.counts().values())
-    assert summarize(out)["mean SEV"] == out.sev().mean() == whole.mean_sev
+    assert summarize(out)["mean SEV"] == out.sev.mean() == whole.mean_sev
 
 
 if __name__ == "__main__":

@@ -292,11 +292,8 @@ class Explanations:
         tally = np.bincount(self.answers.status, minlength=len(STATUSES))
         return {status.value: int(count) for status, count in zip(STATUSES, tally, strict=True)}
 
-    def sev(self) -> npt.NDArray[np.int64]:
-        """SEV of the explained cases alone; `sev_by_case` has one for each case."""
-        return np.asarray(self.answers.moved[self._explained].sum(axis=1))
-
-    def sev_by_case(self) -> pd.Series[Any]:
+    @property
+    def sev(self) -> pd.Series[Any]:
         """SEV of every case, in their order and under their index; missing where there is none.
 
         Examples
@@ -304,10 +301,12 @@ class Explanations:
         >>> import fewest as fw
         >>> decision = fw.Decision(lambda rows: rows["debt"].to_numpy() / 100)
         >>> refs = fw.references.supplied(decision, {"debt": [10]})
-        >>> fw.Explainer(decision, refs).explain({"debt": [20, 90]}).sev_by_case().tolist()
+        >>> fw.Explainer(decision, refs).explain({"debt": [20, 90]}).sev.tolist()
         [<NA>, 1]
         """
-        return self.to_frame()["sev"]
+        sizes = pd.Series(pd.NA, self.frame.index, "Int64", "sev")
+        sizes.iloc[self._explained] = self.answers.moved[self._explained].sum(axis=1)
+        return sizes
 
     def summary(self) -> Summary:
         """Figures of the whole table: counts by status, SEV, closeness, proof, time."""

@@ -84,7 +84,7 @@ def test_sev_is_of_the_trained_models_own_test_positives() -> None:
     decision = fw.Decision(search, positive=1)
     cases = rows.X_test[:400][:CASES]
     out = fw.Explainer(decision, search.references_, unseen="allow").explain(cases[decision.verdicts(cases).positive])
-    assert record.figures["sev"] == pytest.approx(out.sev().mean())
+    assert record.figures["sev"] == pytest.approx(out.sev.mean())
 
 
 def test_every_dataset_has_a_walk_and_every_line_a_model() -> None:

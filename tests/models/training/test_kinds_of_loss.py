@@ -116,7 +116,7 @@ def test_gradients_of_the_other_kinds_agree_with_finite_differences(loss: SevLos
 
 def mean_sev(model: Any, frame: pd.DataFrame, **choices: Any) -> float:
     out = fw.Explainer(fw.Decision(model, positive="bad"), model.references_, **choices).explain(frame)
-    return float(out.sev().mean())
+    return float(out.sev.mean())
 
 
 def test_training_for_sev_plus_lowers_sev_plus() -> None:

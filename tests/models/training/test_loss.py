@@ -167,7 +167,7 @@ def test_the_papers_preset_trains_from_raw_rows_to_explanations(model: Any) -> N
     assert trained.history_["phase"].tolist()[:8] == ["warm-up"] * 8
     out = fw.Explainer(Decision(trained, positive="bad"), trained.references_).explain(frame)
     assert (trained.predict(frame) == labels).mean() > 0.7
-    assert out.sev().mean() < 1.5
+    assert out.sev.mean() < 1.5
 
 
 def test_the_papers_preset_with_clusters_makes_them_its_own_way() -> None:

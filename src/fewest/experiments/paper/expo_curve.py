@@ -174,6 +174,6 @@ def _measured(model: Any, rows: Rows) -> dict[str, float]:
     cases = cases[decision.verdicts(refs.schema.conform(cases, unseen="allow")).positive]
     figures = {**performance(model, rows), "decided": float(len(cases)), "sev": math.nan}
     if len(cases):
-        sev = Explainer(decision, refs, n_jobs=1, unseen="allow").explain(cases).sev()
+        sev = Explainer(decision, refs, n_jobs=1, unseen="allow").explain(cases).sev.dropna()
         figures["sev"] = float(sev.mean()) if len(sev) else math.nan
     return figures

@@ -228,7 +228,7 @@ def explain(decision: Decision, refs: References, rows: Rows, densities: Densiti
     explainer.look_inside(cases)
     explainer.explain(cases.iloc[:WARM_UP])  # what is compiled on the first call is not part of a case's time
     out = explainer.explain(cases)
-    sev, counts, near = out.sev(), out.counts(), closeness(out)
+    sev, counts, near = out.sev.dropna(), out.counts(), closeness(out)
     answered = out.answers.moved.any(axis=1)
     turned, moved = out.turned()[answered], out.answers.moved[answered]
     # Known levels, and whole numbers where only these occur: in the table itself, whatever the references were given.

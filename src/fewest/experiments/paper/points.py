@@ -306,7 +306,7 @@ def moved(decision: Decision, X: pd.DataFrame, y: Any, share: float) -> Referenc
 
 def _figures(out: Explanations, refs: References) -> dict[str, float]:
     """Mean SEV and how many cases need many features, in per cent of those decided against."""
-    sev = out.sev()
+    sev = out.sev.dropna()
     return {
         "sev": float(sev.mean()) if len(sev) else math.nan,
         "decided": float(len(out)),

@@ -135,7 +135,7 @@ def measure(model: Any, rows: Rows) -> dict[str, float]:
     decision = Decision(model, positive=1)
     leaves = references.leaves(decision, rows.X_train, rows.y_train)
     out = Explainer(decision, leaves, n_jobs=1, unseen="allow").explain(rows.X_test)
-    counts, sev = out.counts(), out.sev()
+    counts, sev = out.counts(), out.sev.dropna()
     return {
         **figures,
         "sev_t": float(sev.mean()) if len(sev) else math.nan,

@@ -190,7 +190,7 @@ class Session:
             return np.empty(0, dtype=np.int64)
         limits = loss.limits(self.schema.names)
         explainer = Explainer(decision, refs, unseen="allow", direction=loss.direction, constraints=limits)
-        return explainer.explain(cases).sev()
+        return np.asarray(explainer.explain(cases).sev.dropna(), dtype=np.int64)
 
     def one_or_two(self, cases: pd.DataFrame, refs: References) -> npt.NDArray[np.int64]:
         """1 for the rows that one feature turns, 2 for the others."""

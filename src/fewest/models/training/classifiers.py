@@ -211,7 +211,7 @@ class AllOptClassifier(TrainedClassifier):
     >>> model = AllOptClassifier(warmup_epochs=10, epochs=2, positive="bad", loss=SevLoss(margin=0.1))
     >>> model = model.set_params(optimizer__batch_size=32).fit(X, ["good", "good", "good", "bad", "bad", "bad"] * 20)
     >>> import fewest as fw
-    >>> int(fw.Explainer(fw.Decision(model, positive="bad"), model.references_).explain(X).sev().max())
+    >>> int(fw.Explainer(fw.Decision(model, positive="bad"), model.references_).explain(X).sev.max())
     1
     """
 

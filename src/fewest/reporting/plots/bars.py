@@ -80,7 +80,7 @@ class SevDistributionDisplay(Display):
 
 
 def _sev_shares(label: str, out: Explanations) -> pd.DataFrame:
-    sev = out.sev()
+    sev = out.sev.dropna().to_numpy(dtype=np.int64)
     against = len(out) - out.counts()["ALREADY_NEGATIVE"]
     sizes, tally = np.unique(sev, return_counts=True)
     rows = [(label, str(size), int(count)) for size, count in zip(sizes, tally, strict=True)]

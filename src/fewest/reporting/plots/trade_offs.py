@@ -103,7 +103,7 @@ class TradeOffDisplay(Display):
 
 
 def _point(label: str, variant: str, out: Explanations) -> dict[str, Any]:
-    summary, sev = out.summary(), out.sev()
+    summary, sev = out.summary(), out.sev.dropna()
     explained = out.answers.moved.any(axis=1)
     return {
         "label": label,
