@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 import any_value
-from fewest.engine.search.any_values import TreeDomains
+from fewest.engine.search.domains.any_values import TreeDomains
 
 
 def test_a_slice_finds_nothing(capsys: Any) -> None:

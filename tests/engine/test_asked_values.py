@@ -15,7 +15,7 @@ from sklearn.neural_network import MLPClassifier
 import fewest as fw
 from fewest.engine import asked_values
 from fewest.engine.asked_values import CaseSearch
-from fewest.engine.search.any_values import TreeDomains
+from fewest.engine.search.domains.any_values import TreeDomains
 from fewest.results.explanation import Status
 
 

@@ -18,7 +18,7 @@ from sklearn.preprocessing import OneHotEncoder
 import fewest as fw
 from fewest.engine import points, row_turns
 from fewest.engine.row_turns import ManyRows
-from fewest.engine.search.many_rows import RowBounds, TreeRows
+from fewest.engine.search.domains.many_rows import RowBounds, TreeRows
 
 MODELS: dict[str, Any] = {
     "boosted": GradientBoostingClassifier(n_estimators=20, max_depth=4, random_state=0),

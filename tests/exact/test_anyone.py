@@ -11,7 +11,7 @@ from any_value_models import bare, boosters, compare, histogram, linear, strict,
 from slow_cases import mostly_slow
 
 import fewest as fw
-from fewest.engine.search.any_values import TreeDomains, ValueSums
+from fewest.engine.search.domains.any_values import TreeDomains, ValueSums
 from fewest.tables.closeness import feature_distances
 
 

@@ -15,7 +15,7 @@ from sklearn.pipeline import make_pipeline
 import fewest as fw
 from fewest.constraints import Constraints, Range
 from fewest.engine import least as module
-from fewest.engine.search import nearest_values
+from fewest.engine.search.domains import nearest_values
 from fewest.errors import UsageError
 from fewest.tables.closeness import feature_distances
 

@@ -17,7 +17,7 @@ from sklearn.pipeline import make_pipeline
 import fewest as fw
 from fewest.constraints import AtMost, Immutable
 from fewest.engine import sufficient_sets
-from fewest.engine.search.any_values import TreeDomains, ValueSums
+from fewest.engine.search.domains.any_values import TreeDomains, ValueSums
 from fewest.errors import UsageError
 from fewest.references import Anyone
 

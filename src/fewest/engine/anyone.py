@@ -18,7 +18,7 @@ from fewest.engine.cubes import DEFAULT_NODES, DEFAULT_OWN_NODES
 from fewest.engine.domain_rows import DomainRows, DomainTask
 from fewest.engine.model_reading import OTHER_COLUMNS, OTHER_DECISIONS, SAMPLE, ModelReader, ModelReading
 from fewest.engine.search import Budget
-from fewest.engine.search.any_values import BoxAnswers, BoxQuestion, FeatureValues, TreeDomains, ValueSums
+from fewest.engine.search.domains.any_values import BoxAnswers, BoxQuestion, FeatureValues, TreeDomains, ValueSums
 from fewest.engine.structure.base import Additive, Ensemble
 from fewest.errors import DoubtError, UsageError
 from fewest.references import Anyone

@@ -16,7 +16,7 @@ from fewest.constraints import Constraints
 from fewest.decision import Decision
 from fewest.engine.choices import CODE, Choices
 from fewest.engine.model_reading import OTHER_COLUMNS, OTHER_DECISIONS, SAMPLE, ModelReader, ModelReading
-from fewest.engine.search.nearest_values import Nearest, Ways, WayValues
+from fewest.engine.search.domains.nearest_values import Nearest, Ways, WayValues
 from fewest.engine.structure.base import Additive, Ensemble
 from fewest.errors import DoubtError, UsageError
 from fewest.references.domains import MOST_VALUES, Domain

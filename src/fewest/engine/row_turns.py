@@ -1,7 +1,7 @@
 """Which of many references a case is searched towards, and when: those that may need the fewest features come first.
 
-What is proved of all of them at once (`fewest.engine.search.many_rows`) says which cannot be better than the best so
-far: most are never searched.
+What is proved of all of them at once (`fewest.engine.search.domains.many_rows`) says which cannot be better than the
+best so far: most are never searched.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ class ManyRows:
 
 
 def _lay_out(inside: ModelReading, goals: Floats, p: int) -> Any:
-    from fewest.engine.search.many_rows import SummedRows, TreeRows  # imports numba, which takes a while
+    from fewest.engine.search.domains.many_rows import SummedRows, TreeRows  # imports numba, which takes a while
 
     kind = TreeRows if isinstance(inside.structure, Ensemble) else SummedRows
     return kind(inside.structure, inside.feature_of(), goals, p)  # type: ignore[arg-type]

@@ -181,7 +181,7 @@ def _check_one_table(request: ExplainRequest) -> None:
 
 
 def _sufficient(explainer: Explainer, cases: Any, as_json: bool) -> int:
-    """Print which of their own values alone suffice, for the cases that the model decided against."""
+    """Print which of their own values alone suffice, for the cases that the model refuses."""
     found = [one for one in explainer.sufficient(cases) if one.kind != "accepted"]
     if as_json:
         print(json.dumps([plain(asdict(one)) for one in found], ensure_ascii=False, indent=1))

@@ -69,7 +69,7 @@ def _keys(feature: Any, frame: pd.DataFrame) -> list[str]:
 
 @dataclass(frozen=True, eq=False)
 class DomainClaims:
-    """Cases, and that no cheaper set of theirs turns the model with any values."""
+    """Cases, and that no cheaper set of theirs changes the outcome with any values."""
 
     domains: StatedDomains
     rules: StatedRules

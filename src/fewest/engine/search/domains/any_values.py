@@ -7,8 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from fewest.engine.search import _box_sets, _near_sets, _stairs
-from fewest.engine.search._box_work import (
+from fewest.engine.search._run import share_out, time_for
+from fewest.engine.search._work import NODE_CAP
+from fewest.engine.search.domains import _box_sets, _near_sets, _stairs
+from fewest.engine.search.domains._box_work import (
     DEEPEST,
     BoxAnswers,
     BoxQuestion,
@@ -16,13 +18,11 @@ from fewest.engine.search._box_work import (
     blank_answers,
     make_room,
 )
-from fewest.engine.search._cell_distances import make_standing
-from fewest.engine.search._leaf_slots import FeatureValues, lay_out
-from fewest.engine.search._pair_grids import make_pair_room
-from fewest.engine.search._profiles import NearTrees, make_near_room
-from fewest.engine.search._run import share_out, time_for
-from fewest.engine.search._triples import make_triple_room
-from fewest.engine.search._work import NODE_CAP
+from fewest.engine.search.domains._cell_distances import make_standing
+from fewest.engine.search.domains._leaf_slots import FeatureValues, lay_out
+from fewest.engine.search.domains._pair_grids import make_pair_room
+from fewest.engine.search.domains._profiles import NearTrees, make_near_room
+from fewest.engine.search.domains._triples import make_triple_room
 from fewest.engine.search.problem import Budget
 from fewest.engine.structure.base import Additive, Ensemble
 from fewest.tables.arrays import Floats, Ints, Ints32

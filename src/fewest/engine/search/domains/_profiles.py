@@ -10,9 +10,9 @@ from typing import NamedTuple
 import numpy as np
 
 from fewest.engine.numba_cache import inner
-from fewest.engine.search._cell_distances import FREE
-from fewest.engine.search._leaf_slots import LeafSlots, Runs, WalkedTrees
 from fewest.engine.search._ties import NOISE, SAME
+from fewest.engine.search.domains._cell_distances import FREE
+from fewest.engine.search.domains._leaf_slots import LeafSlots, Runs, WalkedTrees
 from fewest.tables.arrays import Bools, Floats, Ints, Ints32
 
 

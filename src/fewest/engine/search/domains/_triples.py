@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from fewest.engine.numba_cache import inner
-from fewest.engine.search._pair_grids import forget_ones, list_ones, reachable, rise
+from fewest.engine.search.domains._pair_grids import forget_ones, list_ones, reachable, rise
 from fewest.tables.arrays import Floats, Ints
 
 TRIPLED = 48  # features that may change, up to which all triples are bounded

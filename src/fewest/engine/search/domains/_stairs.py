@@ -12,10 +12,10 @@ from typing import NamedTuple
 import numpy as np
 
 from fewest.engine.numba_cache import entry, inner
-from fewest.engine.search._box_work import DEEPEST, FOUND, MANY, NONE, STOPPED
-from fewest.engine.search._nearest_sums import SumRoom, least_sum, make_room, rank
 from fewest.engine.search._ties import NOISE, SAME
 from fewest.engine.search._work import NODE_CAP, NODES
+from fewest.engine.search.domains._box_work import DEEPEST, FOUND, MANY, NONE, STOPPED
+from fewest.engine.search.domains._nearest_sums import SumRoom, least_sum, make_room, rank
 from fewest.tables.arrays import Floats, Ints
 
 COMBINATIONS = 200_000  # of the values of one set at most; beyond that the nearest of those that were tried

@@ -11,12 +11,12 @@ from typing import NamedTuple
 import numpy as np
 
 from fewest.engine.numba_cache import entry, inner
-from fewest.engine.search._cell_distances import stand
-from fewest.engine.search._pair_grids import bound_pairs, draw_grid
-from fewest.engine.search._profiles import draw_profiles, find_leaves, rank_features
 from fewest.engine.search._ties import SLACK
-from fewest.engine.search._triples import bound_triples, profile_wall
 from fewest.engine.search._work import NODE_CAP
+from fewest.engine.search.domains._cell_distances import stand
+from fewest.engine.search.domains._pair_grids import bound_pairs, draw_grid
+from fewest.engine.search.domains._profiles import draw_profiles, find_leaves, rank_features
+from fewest.engine.search.domains._triples import bound_triples, profile_wall
 from fewest.engine.structure.walk import goes_left
 from fewest.tables.arrays import Floats, Ints, Ints32
 

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from fewest.engine.search._leaf_slots import LeafPaths, LeafSlots, Tests, Words
+from fewest.engine.search.domains._leaf_slots import LeafPaths, LeafSlots, Tests, Words
 from fewest.tables.arrays import Bools, Floats, Ints, Ints32
 
 STACK = 4096  # boxes that wait at most

@@ -5,18 +5,18 @@ from __future__ import annotations
 import numpy as np
 
 from fewest.engine.numba_cache import entry, inner
-from fewest.engine.search._box_work import FOUND, MANY
-from fewest.engine.search._cell_distances import stand
-from fewest.engine.search._pair_grids import bound_pairs, try_pair
-from fewest.engine.search._profiles import (
+from fewest.engine.search._ties import SAME
+from fewest.engine.search._work import NODE_CAP, NODES
+from fewest.engine.search.domains._box_work import FOUND, MANY
+from fewest.engine.search.domains._cell_distances import stand
+from fewest.engine.search.domains._pair_grids import bound_pairs, try_pair
+from fewest.engine.search.domains._profiles import (
     draw_profiles,
     draw_steps,
     find_leaves,
     rank_features,
     try_alone,
 )
-from fewest.engine.search._ties import SAME
-from fewest.engine.search._work import NODE_CAP, NODES
 
 
 @inner()

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from fewest.engine.search import _nearest_boxes, _nearest_sums
-from fewest.engine.search._ways import Nearest, Ways
+from fewest.engine.search.domains import _nearest_boxes, _nearest_sums
+from fewest.engine.search.domains._ways import Nearest, Ways
 from fewest.engine.structure.base import Additive, Ensemble
 from fewest.tables.arrays import Bools, Floats, Ints32
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from fewest.engine.numba_cache import entry, inner
 from fewest.engine.search._ties import NOISE
-from fewest.engine.search._ways import WAYS, Nearest, Ways, far_of
+from fewest.engine.search.domains._ways import WAYS, Nearest, Ways, far_of
 from fewest.tables.arrays import Floats, Ints
 
 

@@ -10,10 +10,10 @@ from __future__ import annotations
 import numpy as np
 
 from fewest.engine.numba_cache import inner
-from fewest.engine.search._box_work import STACK
-from fewest.engine.search._cell_distances import CHOSEN
 from fewest.engine.search._ties import NOISE, SAME
 from fewest.engine.search._work import NODE_CAP, NODES
+from fewest.engine.search.domains._box_work import STACK
+from fewest.engine.search.domains._cell_distances import CHOSEN
 
 
 @inner()

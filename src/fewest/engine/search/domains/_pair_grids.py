@@ -11,8 +11,8 @@ from typing import NamedTuple
 import numpy as np
 
 from fewest.engine.numba_cache import inner
-from fewest.engine.search._profiles import NearTrees, enter, enter_near, nearest_two, permitted, slot_of
 from fewest.engine.search._ties import NOISE, SAME
+from fewest.engine.search.domains._profiles import NearTrees, enter, enter_near, nearest_two, permitted, slot_of
 from fewest.tables.arrays import Floats, Ints
 
 WIDEST = 1024  # cells of a feature, up to which pairs are tried on their grids

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from fewest.engine.numba_cache import entry, inner
-from fewest.engine.search._ways import WAYS, Nearest, Ways, far_of
+from fewest.engine.search.domains._ways import WAYS, Nearest, Ways, far_of
 from fewest.engine.structure.walk import goes_left
 from fewest.tables.arrays import Bools, Floats, Ints, Ints32
 

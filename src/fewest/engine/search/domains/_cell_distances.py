@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from fewest.engine.numba_cache import inner
-from fewest.engine.search._leaf_slots import FeatureCells, Tests, Words
+from fewest.engine.search.domains._leaf_slots import FeatureCells, Tests, Words
 from fewest.engine.structure.walk import goes_left
 from fewest.tables.arrays import Bools, Floats, Ints
 

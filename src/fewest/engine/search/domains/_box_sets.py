@@ -9,18 +9,18 @@ from __future__ import annotations
 import numpy as np
 
 from fewest.engine.numba_cache import entry, inner
-from fewest.engine.search._box_work import DEEPEST, FOUND, MANY, NONE, STOPPED
-from fewest.engine.search._boxes import decide
-from fewest.engine.search._cell_distances import CHOSEN, FREE, SHUT, stand
-from fewest.engine.search._profiles import draw_profiles, draw_steps, find_leaves, nearest_three, rank_features
 from fewest.engine.search._ties import NOISE, SAME
-from fewest.engine.search._triples import (
+from fewest.engine.search._work import NODE_CAP, NODES
+from fewest.engine.search.domains._box_work import DEEPEST, FOUND, MANY, NONE, STOPPED
+from fewest.engine.search.domains._boxes import decide
+from fewest.engine.search.domains._cell_distances import CHOSEN, FREE, SHUT, stand
+from fewest.engine.search.domains._profiles import draw_profiles, draw_steps, find_leaves, nearest_three, rank_features
+from fewest.engine.search.domains._triples import (
     bound_triples,
     narrow_to,
     profile_wall,
     widen_again,
 )
-from fewest.engine.search._work import NODE_CAP, NODES
 
 
 @inner()

@@ -7,16 +7,16 @@ from typing import NamedTuple
 
 import numpy as np
 
-from fewest.engine.search import _row_bounds
-from fewest.engine.search._box_work import BoxQuestion
-from fewest.engine.search._cell_distances import make_standing
-from fewest.engine.search._leaf_slots import FeatureValues, lay_out
-from fewest.engine.search._pair_grids import make_pair_room
-from fewest.engine.search._profiles import NearTrees, make_near_room
-from fewest.engine.search._row_bounds import RowCells
 from fewest.engine.search._run import share_out, time_for
-from fewest.engine.search._triples import make_triple_room
 from fewest.engine.search._work import NODE_CAP
+from fewest.engine.search.domains import _row_bounds
+from fewest.engine.search.domains._box_work import BoxQuestion
+from fewest.engine.search.domains._cell_distances import make_standing
+from fewest.engine.search.domains._leaf_slots import FeatureValues, lay_out
+from fewest.engine.search.domains._pair_grids import make_pair_room
+from fewest.engine.search.domains._profiles import NearTrees, make_near_room
+from fewest.engine.search.domains._row_bounds import RowCells
+from fewest.engine.search.domains._triples import make_triple_room
 from fewest.engine.structure.base import Additive, Ensemble
 from fewest.tables.arrays import Bools, Floats, Ints, Ints32
 from fewest.tables.closeness import Distances
