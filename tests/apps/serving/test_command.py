@@ -54,7 +54,7 @@ def test_a_model_file_is_not_taken_for_an_explainer_and_refused_with_the_way_to_
     error = call(str(tmp_path / "credit.skops")).exception
     assert isinstance(error, FewestError)
     assert "credit.skops is not a .fewest file: the service needs a model together with its references" in error.message
-    assert "fewest.Explainer(decision, references).save('credit.fewest')" in str(error.do)
+    assert "fewest build TRAIN --model credit.skops" in str(error.do)
 
 
 def test_declaring_the_command_imports_neither_the_searches_nor_the_server() -> None:

@@ -170,7 +170,7 @@ def test_what_makes_no_sense_is_refused(additive: Any, mixed: Any) -> None:
     network = mixed("network")
     with pytest.raises(ModelError, match="not for Pipeline"):
         TopSHAP().fit(network.decision, network.X, network.y)
-    with pytest.raises(ModelError, match="against every training row"):
+    with pytest.raises(ModelError, match="refuses every training row"):
         NICE().fit(fw.Decision(lambda rows: np.ones(len(rows)), positive=1), additive.X, additive.y)
 
 

@@ -19,7 +19,7 @@ from fewest.engine.search import Found, Problem, ensemble, first_answers
 from fewest.engine.structure.base import Additive, Ensemble, Network, Opaque, Structure
 from fewest.explainer import Explainer
 
-N_ROWS, N_FEATURES = 80, 6
+N_ROWS, N_FEATURES = 200, 6
 
 
 def warm_up() -> Check:
@@ -27,13 +27,16 @@ def warm_up() -> Check:
     began = time.monotonic()
     first_answers.READINESS.loaded.update({Additive, Ensemble, Network})
     for explainer, cases in _questions():
+        out = explainer.explain(cases)
         explainer.explain(cases, alternatives=1)
+        if isinstance(explainer.references, references.Anyone):
+            explainer.least(out)
     return Check("searches", True, f"compiled, {time.monotonic() - began:.1f} s", needed=False)
 
 
 def _questions() -> Iterator[tuple[Explainer, pd.DataFrame]]:
-    """An explainer for each search: counts, costs, a floor, and the cubes that are too large for branch and bound."""
-    from sklearn.ensemble import GradientBoostingClassifier
+    """An explainer for each search: counts, costs, a floor, very large cubes, all values, many rows, votes."""
+    from sklearn.ensemble import GradientBoostingClassifier, VotingClassifier
     from sklearn.linear_model import LogisticRegression
     from sklearn.neighbors import KNeighborsClassifier
     from sklearn.neural_network import MLPClassifier
@@ -48,9 +51,15 @@ def _questions() -> Iterator[tuple[Explainer, pd.DataFrame]]:
         reference = references.single(decision, X, y)
         for more in ({}, {"weights": {"a": 2.0}}, {"credibility": mixture(decision, X, y, quantile=0.5)}):
             yield Explainer(decision, reference, n_jobs=1, **more), X
+        if isinstance(model, LogisticRegression | GradientBoostingClassifier):
+            for others in (references.anyone(decision, X, y), references.accepted(decision, X, y)):
+                yield Explainer(decision, others, n_jobs=1), X
         if isinstance(model, GradientBoostingClassifier):
             engine = replace(ENGINE, solve=_impatient)
             yield Explainer(decision, reference, n_jobs=1, engine=engine), X
+    members = [("linear", LogisticRegression()), ("trees", GradientBoostingClassifier(n_estimators=8))]
+    votes = Decision(VotingClassifier(members, voting="soft").fit(X, y), positive=1)
+    yield Explainer(votes, references.single(votes, X, y), n_jobs=1), X
     tree = Decision(DecisionTreeClassifier(max_depth=3, random_state=0).fit(X, y), positive=1)
     yield Explainer(tree, references.leaves(tree, X, y), n_jobs=1), X
 

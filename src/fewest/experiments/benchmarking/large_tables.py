@@ -39,7 +39,7 @@ ONE_THREAD = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
 
 def linear_million(rows: int = 1_000_000) -> Iterator[Row]:
     """A million mixed rows in memory, end to end; memory in a process that has nothing but them and the model."""
-    result = _step("million", rows, environment={})
+    result = _step("million", rows)
     detail = (
         f"explain {result['explain']:.1f} s, predict_proba {result['predict']:.1f} s CPU, {result['positive']} cases"
     )
@@ -91,9 +91,9 @@ def _workload(title: str, kind: str, rows: int, limit: float) -> Iterator[Row]:
     yield at_most(f"{name}, memory", explain["gigabytes"], GIGABYTES, "GB", "peak of the process")
 
 
-def _step(step: str, rows: int, *more: str, environment: dict[str, str] = ONE_THREAD) -> dict[str, Any]:
-    """One step in a fresh process; what it printed last."""
-    return dict(json.loads(fresh(["-m", __name__, step, str(rows), *more], environment)))
+def _step(step: str, rows: int, *more: str) -> dict[str, Any]:
+    """One step in a fresh process, on one thread; what it printed last."""
+    return dict(json.loads(fresh(["-m", __name__, step, str(rows), *more], ONE_THREAD)))
 
 
 def table(rows: int, seed: int = 0) -> tuple[pd.DataFrame, np.ndarray]:

@@ -78,7 +78,8 @@ class TOptClassifier(TreeClassifier):
     >>> model.front_[["mean_sev_t", "accuracy", "leaves", "trees"]]
        mean_sev_t  accuracy  leaves  trees
     0         1.0       1.0       3      2
-    >>> TOptClassifier(bound=0.2, positive="bad").fit(frame, ["bad", "bad", "bad", "ok", "ok", "bad"]).positive_
+    >>> model = TOptClassifier(bound=0.2, positive="bad").fit(frame, ["bad", "bad", "bad", "ok", "ok", "bad"])
+    >>> str(model.positive_)
     'bad'
     """
 
