@@ -6,9 +6,8 @@ BIN := $(VENV)/bin
 PIP := PIP_DISABLE_PIP_VERSION_CHECK=1 $(BIN)/python -m pip install --quiet -c constraints.txt
 # Processes that tests start import the package again and again: from bytecode, whatever the environment says.
 unexport PYTHONDONTWRITEBYTECODE
-# Files in the order of their names: those with many short tests (the doctests of src) come last and fill the gaps. Tests of
-# the service and of browsers wait, so two cores take three processes.
-PYTEST := $(BIN)/python -m pytest -n 3 --dist loadfile --no-loadscope-reorder
+# Files in the order of their names: those with many short tests (the doctests of src) come last and fill the gaps.
+PYTEST := $(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder
 
 .PHONY: help demo test check bench docs test-slow clean
 
@@ -47,10 +46,8 @@ check: $(VENV)/.test
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-# The searches compile on one core while the checks run on the other.
-test: $(VENV)/.test
-	@$(BIN)/fewest doctor --warm >/dev/null 2>&1 & warm=$$!; $(MAKE) --no-print-directory check || exit; wait $$warm; \
-	echo '$(PYTEST) -m "not slow"'; $(PYTEST) -m "not slow"
+test: check
+	$(PYTEST) -m "not slow"
 
 test-slow: $(VENV)/.test
 	$(PYTEST) -m slow
