@@ -18,15 +18,14 @@ import pandas as pd
 from fewest.constraints import Constraint, Constraints
 from fewest.credibility import Credibility
 from fewest.decision import Decision
-from fewest.engine.choices import Choices, TableWork
+from fewest.engine.choices import Choices
 from fewest.engine.cubes import Engine
-from fewest.engine.goals import goals_of
+from fewest.engine.goals import answer_table, goals_of
 from fewest.engine.model_reading import ModelReader, ModelReading
 from fewest.engine.points import ENGINE
 from fewest.engine.sufficient_sets import Sufficient, check_whole_domains, sufficient_sets
 from fewest.errors import (
     DataError,
-    DoubtError,
     FewestWarning,
     PositiveReferenceError,
     UsageError,
@@ -35,18 +34,14 @@ from fewest.errors import (
     check_word,
 )
 from fewest.references import References, build, single
-from fewest.results.answers import Answers
 from fewest.results.explanation import Explanation
 from fewest.results.explanations import Explanations
 from fewest.results.population import warned_of_wrong_ways
-from fewest.results.progress_bar import Progress, watched
+from fewest.results.progress_bar import Progress
 from fewest.tables.arrays import Floats
 from fewest.tables.cards import ShownAsCard
 from fewest.tables.schema import UNSEEN
 from fewest.tables.wording import show_label
-
-CHUNK_CELLS = 4_000_000
-MAX_CHUNK = 20_000
 
 
 class Explainer(ShownAsCard):
@@ -208,13 +203,7 @@ class Explainer(ShownAsCard):
         if len(frame) == 0:
             raise DataError("the table of cases is empty", do="pass at least one row")
         deadline = np.inf if time_limit is None else began + time_limit
-        with watched(progress) as step:
-            try:
-                answers, work = self._answer(frame, deadline, alternatives, step)
-            except DoubtError as doubt:
-                # What was read answered other cases of the table before: they are searched again as well.
-                self.reader.give_up(doubt.message)
-                answers, work = self._answer(frame, deadline, alternatives, step)
+        answers, work = answer_table(self.goals, self.reader, frame, deadline, alternatives, progress)
         references = self.references if work.references is None else work.references()
         plus = self.direction == "plus"
         seconds, weighted, reach = time.monotonic() - began, bool(self.weights), self.goals.reach
@@ -271,19 +260,6 @@ class Explainer(ShownAsCard):
         check_whole_domains(self.references, self.constraints)
         cases = self.schema.conform(X, unseen=self.unseen)
         return sufficient_sets(self.references, cases, ask, self.constraints, widen, every)
-
-    def _answer(
-        self, frame: pd.DataFrame, deadline: float, alternatives: int, progress: Progress
-    ) -> tuple[Answers, TableWork]:
-        """The answers of a table, part by part, and what they were worked out with."""
-        work = self.goals.prepare(frame, deadline, alternatives)
-        answers = Answers.blank(len(frame), len(self.schema))
-        step = min(MAX_CHUNK, max(256, CHUNK_CELLS // max(len(self.schema), work.cells)))
-        for first in range(0, len(frame), step):
-            rows = np.arange(first, min(first + step, len(frame)))
-            answers.put(rows, work.answer(frame.iloc[rows]))
-            progress(int(rows[-1]) + 1, len(frame))
-        return answers, work
 
     @property
     def doubt(self) -> str | None:

@@ -20,8 +20,8 @@ class Terminal(io.StringIO):
 def shown(progress: Any, monkeypatch: pytest.MonkeyPatch, stream: io.StringIO) -> str:
     """What explaining two parts of one case each writes on stderr."""
     monkeypatch.setattr(sys, "stderr", stream)
-    monkeypatch.setattr("fewest.explainer.CHUNK_CELLS", 1)
-    monkeypatch.setattr("fewest.explainer.MAX_CHUNK", 1)
+    monkeypatch.setattr("fewest.engine.goals.CHUNK_CELLS", 1)
+    monkeypatch.setattr("fewest.engine.goals.MAX_CHUNK", 1)
     decision = fw.Decision(lambda rows: rows["debt"].to_numpy() / 100)
     explainer = fw.Explainer(decision, fw.references.supplied(decision, {"debt": [20]}))
     explainer.explain({"debt": [90, 80]}, progress=progress)

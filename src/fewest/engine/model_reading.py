@@ -283,7 +283,7 @@ class ModelReader:
     """What is read of a model: once, tried on a few cases before it is trusted, and given up where it is doubted."""
 
     def __init__(self, decision: Decision, schema: Schema, references: pd.DataFrame, opaque: bool) -> None:
-        self._decision, self._schema, self._references, self._opaque = decision, schema, references, opaque
+        self._decision, self.schema, self._references, self._opaque = decision, schema, references, opaque
         self.reading: ModelReading | None = None  # None until `look` was called
         self.band = 0.0  # Differences of the model's own scores that decide nothing
         self._goals: Floats | None = None
@@ -301,9 +301,9 @@ class ModelReader:
             self._decision.check(sample)
             self.band = self._decision.band(sample.iloc[:1])
             if self._opaque:
-                self.reading = ModelReading.unread(self._decision, self._schema)
+                self.reading = ModelReading.unread(self._decision, self.schema)
             else:
-                self.reading = ModelReading.read(self._decision, self._schema, sample, self._references)
+                self.reading = ModelReading.read(self._decision, self.schema, sample, self._references)
             if self.reading.doubt:
                 _warn(self.reading.doubt)
         return self.reading

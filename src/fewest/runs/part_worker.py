@@ -53,9 +53,10 @@ class PartWork:
     def do(self, part: RawPart, deadline: float = np.inf) -> dict[str, Any]:
         """Explain the rows of a part and write its files; what the journal says of them."""
         frame = self.cases.typed(part)
+        known = part.first, row_hashes(self.explainer.schema, frame), self.cases.labels(part)
         out = self._explain(frame, deadline)
         decimals.ask(out, range(max(0, min(len(out), SHORTENED - part.first))))
-        answered = out.answered(part.first, row_hashes(out.schema, frame), self.cases.labels(part))
+        answered, tally = out.answered(*known), out.tally.to_dict()
         table = as_arrow(answered)
         files = [
             ("table", "parquet", as_parquet(table)),
@@ -64,10 +65,10 @@ class PartWork:
         if self.keep_cases:
             files.append(("cases", *write_cases(out.schema, frame)))
         written = write_part(self.folder, part.number, files)
-        return {"first": part.first, "rows": len(out), **written, **out.tally.to_dict()}
+        return {"first": part.first, "rows": len(frame), **written, **tally}
 
     def _explain(self, frame: pd.DataFrame, deadline: float) -> Explanations:
-        answers, out = Answers.blank(len(frame), len(self.explainer.schema)), None
+        found: list[Explanations] = []
         # Answers over all values are numbered by the rows they lead to, which are those of one call.
         rows = len(frame) if isinstance(self.explainer.references, Anyone) else self.chunk_rows
         for first in range(0, len(frame), max(1, rows)):
@@ -75,12 +76,14 @@ class PartWork:
             if left <= 0:
                 raise out_of_time()
             chunk = frame.iloc[first : first + rows]
-            out = explained(self.explainer, chunk, self.alternatives, left if np.isfinite(left) else None)
-            answers.put(np.arange(first, first + len(chunk)), out.answers)
+            found.append(explained(self.explainer, chunk, self.alternatives, left if np.isfinite(left) else None))
         # Answers that were cut short by the clock are worth nothing here: they would be others next time.
-        if time.monotonic() >= deadline or out is None:
+        if time.monotonic() >= deadline or not found:
             raise out_of_time()
-        return replace(out, frame=frame, answers=answers)
+        answers = Answers.blank(len(frame), len(self.explainer.schema))
+        for k, out in enumerate(found):
+            answers.put(np.arange(k * rows, k * rows + len(out)), out.answers)
+        return replace(found[-1], frame=frame, answers=answers)
 
 
 def explained(
