@@ -46,8 +46,8 @@ def cases(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Iterator[tuple[np.ra
     monkeypatch.setattr(rm, "table", keep_table)
     monkeypatch.setattr(rm, "labels", keep_labels)
 
-    def make(kind: str, count: int, salt: int = 0) -> Iterator[tuple[np.random.Generator, Case]]:
-        for seed in range(count):
+    def make(kind: str, count: int, salt: int = 0, first: int = 0) -> Iterator[tuple[np.random.Generator, Case]]:
+        for seed in (*range(first, count), *range(first)):
             random = np.random.default_rng([seed, salt, len(kind)])
             setting = getattr(rm, kind)(random)
             yield random, Case(setting, kept["X"], kept["y"])

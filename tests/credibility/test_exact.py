@@ -81,10 +81,12 @@ def test_it_agrees_on_larger_cubes() -> None:
     assert max(size for size in sizes if size is not None) >= 4
 
 
-def caught(cases: Any, random_credibility: Any, random_options: Any, count: int = 60, **options: Any) -> bool:
-    """Whether the checks above notice that something is wrong."""
+def caught(
+    cases: Any, random_credibility: Any, random_options: Any, count: int = 60, first: int = 0, **options: Any
+) -> bool:
+    """Whether the checks above notice that something is wrong; ``first`` is looked at first: few models show it."""
     try:
-        for random, case in cases("linear", count, 1):
+        for random, case in cases("linear", count, 1, first):
             explainer = case.explainer(random_credibility(random, case), **random_options(random, case), **options)
             checks.check_exact(explainer, explainer.explain(case.setting.cases, alternatives=200))
     except VerificationError:
@@ -119,7 +121,7 @@ def test_an_unsound_density_bound_is_caught(
 ) -> None:
     honest = _gaussians.by_tangents
     monkeypatch.setattr(_gaussians, "by_tangents", lambda *given: 2.0 * abs(honest(*given)))
-    assert caught(cases, random_credibility, random_options)
+    assert caught(cases, random_credibility, random_options, first=13)
 
 
 @pytest.mark.usefixtures("slow")
@@ -130,7 +132,7 @@ def test_pairs_that_bring_a_case_nearer_may_not_be_forgotten(
         room.half[:] = room.less[:] = 0.0
 
     monkeypatch.setattr(_cube, "sort_pairs", forget)
-    assert caught(cases, random_credibility, random_options)
+    assert caught(cases, random_credibility, random_options, first=16)
 
 
 @pytest.mark.usefixtures("slow")
@@ -139,7 +141,7 @@ def test_the_rule_that_drops_useless_features_is_caught(
 ) -> None:
     honest = _blocks.begin_cube
     monkeypatch.setattr(_blocks, "begin_cube", lambda i, changes, cubes, work, _: honest(i, changes, cubes, work, None))
-    assert caught(cases, random_credibility, random_options)
+    assert caught(cases, random_credibility, random_options, first=31)
 
 
 @pytest.mark.usefixtures("slow")
@@ -151,7 +153,7 @@ def test_slopes_that_are_not_carried_down_are_caught(
 
     monkeypatch.setattr(_branch, "carry", forget)
     monkeypatch.setattr(_branch_costs, "carry", forget)
-    assert caught(cases, random_credibility, random_options)
+    assert caught(cases, random_credibility, random_options, first=9)
 
 
 def test_a_floor_that_is_ignored_is_caught(cases: Any, random_credibility: Any, random_options: Any) -> None:
