@@ -163,13 +163,13 @@ def test_a_table_travels_to_other_processes_and_its_failures_come_home() -> None
     assert (failure.error.message, failure.error.do, failure.error.exit_code) == ("no rows", "add some", 3)
 
 
-def test_splits_are_ten_but_three_for_diabetes_and_one_when_quick() -> None:
+def test_splits_are_ten_but_few_where_models_are_trained_and_one_when_quick() -> None:
     assert [Plan("x").splits_of(name) for name in ("german", "diabetes")] == [10, 3]
     assert [Plan("x", quick=True).splits_of(name) for name in ("german", "diabetes")] == [1, 1]
     assert [Plan("x", splits=5).splits_of(name) for name in ("german", "diabetes")] == [5, 5]
-    assert [Plan("x").splits_of(name, "expo") for name in ("german", "diabetes", "mimic")] == [3, 1, 10]
-    assert [Plan("x").splits_of("diabetes", "allopt1", preset) for preset in (None, "paper")] == [10, 1]
-    assert {Plan("x").splits_of("diabetes", name) for name in ("sev1", "sevc", "sevcf")} == {10}
+    for table in ("allopt1", "alloptc", "expo", "counterfactuals"):
+        assert [Plan("x").splits_of(name, table) for name in ("german", "diabetes", "mimic")] == [3, 1, 10]
+    assert {Plan("x").splits_of("diabetes", name) for name in ("sev1", "sevc", "sevcf", "trees")} == {3}
 
 
 def test_datasets_that_are_not_here_are_left_out_unless_asked_for(

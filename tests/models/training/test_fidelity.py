@@ -7,7 +7,7 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from fewest.models.training._heads import Blocks, LinearHead, NetworkHead  # noqa: E402
+from fewest.models.training._heads import Blocks, Head, LinearHead, NetworkHead  # noqa: E402
 from fewest.models.training._trainer import (  # noqa: E402
     Batch,
     FidelityTerm,
@@ -59,10 +59,14 @@ def test_along_one_coordinate_the_residual_is_that_of_a_line():
 @pytest.mark.parametrize("regularizer", ["fidelity", "1d"])
 def test_what_is_linear_costs_nothing_and_what_bends_costs(regularizer):
     class Level:
+        around = Head.around
+
         def logits(self, rows):
             return torch.logit((0.5 + 0.01 * rows.sum(dim=-1)).clamp(0.01, 0.99))
 
     class Bent:
+        around = Head.around
+
         def logits(self, rows):
             return torch.logit((0.5 + 0.01 * (rows**2).sum(dim=-1)).clamp(0.01, 0.99))
 
@@ -88,6 +92,13 @@ def slopes(head, loss) -> tuple[np.ndarray, np.ndarray]:
                 flat[k] -= step
             wanted.append((ends[0] - ends[1]) / 2e-6)
     return np.concatenate(told), np.array(wanted)
+
+
+@pytest.mark.parametrize("kind", ["logistic", "mlp"])
+def test_what_is_said_around_rows_is_what_is_said_of_the_moved_rows(kind):
+    head = head_of(kind)
+    rows, offsets = batch_of(head).rows, batch_of(head, 7).rows
+    assert torch.allclose(head.around(rows, offsets), Head.around(head, rows, offsets), atol=1e-12)
 
 
 @pytest.mark.parametrize("kind", ["logistic", "mlp"])
@@ -121,6 +132,8 @@ def test_samples_lie_around_their_row_as_far_as_asked(regularizer):
     seen = []
 
     class Spy:
+        around = Head.around
+
         def logits(self, rows):
             seen.append(rows)
             return rows.sum(dim=-1)

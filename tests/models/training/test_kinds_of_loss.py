@@ -114,6 +114,21 @@ def test_gradients_of_the_other_kinds_agree_with_finite_differences(loss: SevLos
         assert float(slope[0]) == pytest.approx((ends[0] - ends[1]) / 2e-6, abs=1e-6)
 
 
+@pytest.mark.parametrize("loss", [PLUS, replace(PLUS, kind="minus", anchor=True), replace(PLUS, features=FREE)])
+@pytest.mark.parametrize("model", MODELS)
+def test_gradients_of_the_furthest_way_are_those_of_all_ways(model: str, loss: SevLoss) -> None:
+    """A term of the user's needs the gradient of every way to align a feature; one that is zero adds nothing."""
+    wide = replace(loss, margin=0.4)
+    begun, few = session(model, "sparsest clusters", wide)
+    nothing = replace(wide, term=lambda given: 0 * given.aligned.sum())
+    full = AllOptTerm(C1, C2, nothing, few.targets, few.refresh, begun.schema.names)
+    values = [term(begun.head, batch(begun)) for term in (few, full)]
+    slopes = [torch.autograd.grad(value, begun.head.parameters) for value in values]
+    assert values[0].item() == pytest.approx(values[1].item(), abs=1e-12)
+    assert all(torch.allclose(a, b, atol=1e-12) for a, b in zip(*slopes, strict=True))
+    assert any(bool(slope.abs().max() > 1e-3) for slope in slopes[0])
+
+
 def mean_sev(model: Any, frame: pd.DataFrame, **choices: Any) -> float:
     out = fw.Explainer(fw.Decision(model, positive="bad"), model.references_, **choices).explain(frame)
     return float(out.sev.mean())

@@ -36,7 +36,7 @@ Table = Annotated[Path, typer.Argument(help="Training table: .csv, .csv.gz or .p
 Target = Annotated[str, typer.Option(help="Column with the labels.")]
 TestSize = Annotated[float, typer.Option(help="Share of the rows kept for the test.")]
 PAPER_RUN = Path("paper-run")
-SPLITS = "First N splits. Default: 10, but 3 of Diabetes (trees, All-Opt: 10) and of expo; quick: 1."
+SPLITS = "First N splits. Default: 10, 3 of Diabetes, 3 or 1 in tables of training and counterfactuals; quick: 1."
 Name = Annotated[str, typer.Argument(help="See `fewest paper list`.", show_default=False)]
 Data = Annotated[str | None, typer.Option(help="Datasets with commas between. Default: all.")]
 DataDir = Annotated[Path | None, typer.Option(help="Folder with the data. Default: FEWEST_DATA.")]

@@ -169,7 +169,7 @@ def _records(figure: Figure, plan: Plan, datasets: list[str]) -> dict[str, list[
             table = paper.find(name, plan.folder, plan.quick, preset)
             store = FileStore(plan.out, plan.stem(table.stored_as))
             there = [dataset for dataset in datasets if dataset in table.datasets]
-            splits = {dataset: plan.splits_of(dataset, name, preset) for dataset in there}
+            splits = {dataset: plan.splits_of(dataset, name) for dataset in there}
             try:
                 records[name] += paper.run_table(table, there, splits, store, n_jobs=plan.n_jobs, tell=tell)
             except MissingExtraError as error:

@@ -48,6 +48,10 @@ class Targets:
         """Log-odds of these rows with one feature taken from each of their references: (n, k, features)."""
         return head.aligned(rows, self[numbers])
 
+    def taken(self, head: Head, rows: Any, numbers: Any, reference: Any, feature: Any) -> Any:
+        """These rows, each with one feature (n,) from one of its references (n,), as `Head.logits` takes them."""
+        return head.taking(rows, self[numbers][torch.arange(len(rows)), reference], feature)
+
 
 class RaisedTargets(Targets):
     """The other way round, for SEV+: references with one feature taken from the row."""
@@ -63,6 +67,12 @@ class RaisedTargets(Targets):
         n, k = start.shape[:2]
         places = numbers[:, None] * k + torch.arange(k, device=numbers.device)
         return head.aligned(start.flatten(0, 1), self._rows[places.flatten()]).view(n, k, -1)
+
+    def taken(self, head: Head, rows: Any, numbers: Any, reference: Any, feature: Any) -> Any:
+        """One of each row's references (n,), with one feature (n,) from the row."""
+        start = self.references[self.candidates[numbers, reference]]
+        places = numbers * self.candidates.shape[1] + reference
+        return head.taking(start, self._rows[places][:, 0], feature)
 
 
 class Head(ABC):
@@ -85,9 +95,17 @@ class Head(ABC):
         """What aligning needs, for rows (n, columns) that are compared with some of the references (n, k)."""
         return Targets(self.rows(references), torch.as_tensor(candidates, device=self.device))
 
+    def taking(self, rows: Any, targets: Any, feature: Any) -> Any:
+        """Rows, each with one feature (n,) as its target (n, ...) has it; again rows that `logits` takes."""
+        return torch.where(self.feature_of == feature[:, None], targets, rows)
+
     @abstractmethod
     def logits(self, rows: Any) -> Any:
         """Log-odds of rows: (n,)."""
+
+    def around(self, rows: Any, offsets: Any) -> Any:
+        """Log-odds of rows with each of the offsets (samples, columns) added: (n, samples)."""
+        return self.logits(rows[:, None, :] + offsets)
 
     @abstractmethod
     def aligned(self, rows: Any, targets: Any) -> Any:
@@ -113,6 +131,9 @@ class LinearHead(Head):
     def logits(self, rows: Any) -> Any:
         return rows @ self.weight + self.bias
 
+    def around(self, rows: Any, offsets: Any) -> Any:
+        return self.logits(rows)[:, None] + offsets @ self.weight
+
     def aligned(self, rows: Any, targets: Any) -> Any:
         """Log-odds with one feature's share of the sum replaced."""
         change = (targets - rows[:, None, :]) * self.weight
@@ -126,13 +147,15 @@ class LinearHead(Head):
 class NetworkHead(Head):
     """A net of fully connected layers with ReLU between them.
 
-    Aligning a feature changes what it adds to the first layer, a rank-one update where it has one column; only the
-    layers after it are computed for every feature.
+    Where a row has the value of its reference already, aligning that feature is not computed again.
     """
 
     def __init__(self, blocks: Blocks, hidden: Sequence[int], device: str, random_state: int) -> None:
         super().__init__(blocks, device)
         source = torch.Generator().manual_seed(random_state)
+        self._of_column = torch.as_tensor(
+            np.eye(blocks.count)[blocks.feature_of], dtype=torch.get_default_dtype(), device=device
+        )
         self.weights: list[Any] = []
         self.biases: list[Any] = []
         for wide, narrow in pairwise([len(blocks.feature_of), *hidden, 1]):
@@ -148,14 +171,18 @@ class NetworkHead(Head):
     def logits(self, rows: Any) -> Any:
         return self._after_first(rows @ self.weights[0] + self.biases[0])
 
-    def aligned(self, rows: Any, targets: Any) -> Any:
-        """Log-odds with one feature's part of the first layer replaced."""
+    def around(self, rows: Any, offsets: Any) -> Any:
+        """The first layer is linear: what rows and offsets add to it is computed once each."""
         first = rows @ self.weights[0] + self.biases[0]
-        change = targets - rows[:, None, :]
-        n, k, _ = change.shape
-        part = change.new_zeros(n, k, self.blocks.count, first.shape[1])
-        part = part.index_add(2, self.feature_of, change[..., None] * self.weights[0])
-        return self._after_first(first[:, None, None, :] + part)
+        return self._after_first(first[:, None, :] + offsets @ self.weights[0])
+
+    def aligned(self, rows: Any, targets: Any) -> Any:
+        """Log-odds of the rows as they are, replaced where aligning a feature changes a column."""
+        differ = (targets != rows[:, None, :]).to(rows.dtype)
+        query, reference, feature = (differ @ self._of_column).nonzero(as_tuple=True)
+        out = self.logits(rows)[:, None, None].repeat(1, targets.shape[1], self.blocks.count)
+        out[query, reference, feature] = self.logits(self.taking(rows[query], targets[query, reference], feature))
+        return out
 
     def penalty(self) -> Any:
         return sum((weight**2).sum() for weight in self.weights)

@@ -199,6 +199,8 @@ class LeavesHead(Head):
         self._of_slot = torch.as_tensor(np.eye(blocks.count)[self.slots.feature], **settings)
         self._of_tree = torch.zeros((len(ensemble.root), blocks.count), **settings)
         self._of_tree[self.slots.tree, self.slots.feature] = 1.0
+        self._slot_of = torch.full((blocks.count, len(ensemble.root)), -1, dtype=torch.int64, device=device)
+        self._slot_of[self.slots.feature, self.slots.tree] = torch.arange(len(self.slots.tree), device=device)
         learned = len(ensemble.root) if learn == "trees" else len(self._start)
         self.change = torch.zeros(learned, requires_grad=True, **settings)
         self.shift = torch.zeros((), requires_grad=True, **settings)
@@ -227,6 +229,11 @@ class LeavesHead(Head):
         # What the trees that test a feature add as they are is taken off, what they add when it is aligned put on.
         rest = (self._base() + own.sum(dim=1))[:, None] - own @ self._of_tree
         return rest[:, None, :] + _pick(values, targets) @ self._of_slot
+
+    def taking(self, rows: Any, targets: Any, feature: Any) -> Any:
+        """Leaves of rows, those of the trees that test a feature (n,) as the target's slots (n, slots) have them."""
+        slot = self._slot_of[feature]
+        return torch.where(slot >= 0, targets.gather(1, slot.clamp(min=0)), rows)
 
     def penalty(self) -> Any:
         """Squared changes: how far it is from the booster."""

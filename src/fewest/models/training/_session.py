@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
+from copy import copy
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -67,6 +68,8 @@ class Session:
         )  # fmt: skip
         self.references: References | None = None
         self.softened = False
+        self._decision: tuple[int, Decision] | None = None  # after how many changes of the head, and as it was then
+        self._made: tuple[int, References] | None = None
 
     def _fit_encoder(self) -> Any:
         wanted = self.architecture.encoder
@@ -123,7 +126,22 @@ class Session:
 
     def decision(self) -> Decision:
         """The decision that the head as it is now makes."""
-        return Decision(self.model(), positive=self.positive)
+        changes, known = self._decision or (-1, Decision(self.model(), positive=self.positive))
+        if changes != self.trainer.changes:
+            # A copy knows the noise of the scores, which takes longer to measure than an epoch: it is that of the same
+            # arithmetic on other numbers.
+            known = copy(known)
+            object.__setattr__(known, "model", self.model())
+            self._decision = self.trainer.changes, known
+        return known
+
+    def references_now(self) -> References:
+        """References under the head as it is now: made once, while it does not change."""
+        changes, known = self._made or (-1, None)
+        if known is None or changes != self.trainer.changes:
+            known = self.references_under(self.decision(), quiet=True)
+            self._made = self.trainer.changes, known
+        return known
 
     def sev_phase(self, c1: float, c2: float, loss: SevLoss, epochs: int) -> None:
         """Train with All-Opt's terms; references that depend on the model are looked at again every few epochs."""
@@ -145,7 +163,7 @@ class Session:
 
     def new_targets(self) -> Targets:
         """Make references under the head as it is now; what aligning the training rows with them needs."""
-        self.references = self.references_under(self.decision(), quiet=True)
+        self.references = self.references_now()
         return self.targets(self.frame, self.Z, self.references)
 
     def references_under(self, decision: Decision, quiet: bool = False) -> References:

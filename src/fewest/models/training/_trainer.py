@@ -63,6 +63,7 @@ class Trainer:
         self.head, self.rows, self.optimizer, self.history = head, rows, optimizer, history
         self.labels = torch.as_tensor(positive, dtype=torch.get_default_dtype(), device=rows.device)
         self.aims = self.labels
+        self.changes = 0  # how often the head may have changed
         self.source = torch.Generator().manual_seed(random_state)
         order = torch.randperm(len(rows), generator=self.source).to(rows.device)
         count = 0 if optimizer.patience is None else max(1, int(len(rows) * optimizer.validation_fraction))
@@ -70,7 +71,7 @@ class Trainer:
 
     def run(self, phase: str, epochs: int, term: Term | None = None) -> None:
         """Train for some epochs; with early stopping, keep the best of them by the loss on the rows held out."""
-        adam = torch.optim.Adam(self.head.parameters, lr=self.optimizer.rate_at(0.0))
+        adam = torch.optim.Adam(self.head.parameters, lr=self.optimizer.rate_at(0.0), fused=True)
         best, waited, kept = np.inf, 0, None
         for epoch in range(epochs):
             if term is not None:
@@ -80,7 +81,7 @@ class Trainer:
             if self.optimizer.patience is None:
                 continue
             with torch.no_grad():
-                loss = float(self._loss(self.held, term)[0])
+                loss = float(self._loss(self.held, self.rows[self.held], self.aims[self.held], term)[0])
             if loss < best:
                 best, waited, kept = loss, 0, self.snapshot()
             else:
@@ -92,27 +93,31 @@ class Trainer:
 
     def _epoch(self, adam: Any, begun: float, length: float, term: Term | None) -> tuple[float, float]:
         """One pass over the rows: mean loss over the steps, accuracy of the rows as they were met."""
+        self.changes += 1
         order = self.used[torch.randperm(len(self.used), generator=self.source).to(self.used.device)]
-        steps = order.split(self.optimizer.batch_size)
-        total = torch.zeros((), device=self.rows.device)
-        right = torch.zeros((), device=self.rows.device)
-        for step, numbers in enumerate(steps):
+        # Put in order once: taking the rows of each step one by one costs more than a small model's arithmetic.
+        rows, aims = self.rows[order], self.aims[order]
+        losses, logits = [], []
+        starts = range(0, len(order), self.optimizer.batch_size)
+        for step, start in enumerate(starts):
             for group in adam.param_groups:
-                group["lr"] = self.optimizer.rate_at(begun + length * step / len(steps))
+                group["lr"] = self.optimizer.rate_at(begun + length * step / len(starts))
+            part = slice(start, start + self.optimizer.batch_size)
             adam.zero_grad()
-            loss, logits = self._loss(numbers, term)
+            loss, found = self._loss(order[part], rows[part], aims[part], term)
             loss.backward()
             adam.step()
             # Kept on the device: asking for a number would wait for it.
-            total += loss.detach() * len(numbers)
-            right += ((logits.detach() >= 0) == (self.labels[numbers] > 0)).sum()
-        count = max(1, len(order))
-        return float(total) / count, float(right) / count
+            losses.append(loss.detach() * len(found))
+            logits.append(found.detach())
+        if not losses:
+            return 0.0, 0.0
+        right = (torch.cat(logits) >= 0) == (self.labels[order] > 0)
+        return float(torch.stack(losses).sum()) / len(order), float(right.sum()) / len(order)
 
-    def _loss(self, numbers: Any, term: Term | None) -> tuple[Any, Any]:
-        rows = self.rows[numbers]
+    def _loss(self, numbers: Any, rows: Any, aims: Any, term: Term | None) -> tuple[Any, Any]:
         logits = self.head.logits(rows)
-        loss = binary_cross_entropy_with_logits(logits, self.aims[numbers])
+        loss = binary_cross_entropy_with_logits(logits, aims)
         if self.optimizer.l2:
             loss = loss + self.optimizer.l2 * self.head.penalty()
         if term is not None:
@@ -139,6 +144,7 @@ class Trainer:
 
     def restore(self, values: list[Any]) -> None:
         """Go back to a snapshot."""
+        self.changes += 1
         with torch.no_grad():
             for parameter, value in zip(self.head.parameters, values, strict=True):
                 parameter.copy_(value)
@@ -235,15 +241,36 @@ class AllOptTerm(Term):
             loss = loss + self.c2 * reference_loss(chosen, self.loss.reference_margin)
         if self.c1 and by_volume:
             loss = loss + self.c1 * volume_loss(chosen, self._weights(head))
-        if term or (self.c1 and not by_volume):
-            aligned = self.targets.aligned(head, batch.rows[found], numbers)
-            aligned = aligned if self.free is None else aligned[:, :, self.free]
+        if term:
+            aligned = self._aligned(head, batch.rows[found], numbers)
+        elif self.c1 and not by_volume:
+            aligned = self._furthest(head, batch.rows[found], numbers)
         if self.c1 and not by_volume:
             loss = loss + self.c1 * self._sev_loss(aligned, batch.logits)
         if term:
             given = AlignedBatch(numbers, batch.logits[found], aligned, chosen, self.names)
             loss = loss + _one_number(term(given))
         return loss
+
+    def _aligned(self, head: Head, rows: Any, numbers: Any) -> Any:
+        """Log-odds of queries with one of the features aligned that may change: (n, k, features)."""
+        aligned = self.targets.aligned(head, rows, numbers)
+        return aligned if self.free is None else aligned[:, :, self.free]
+
+    def _furthest(self, head: Head, rows: Any, numbers: Any) -> Any:
+        """The same with the one feature that turns a query furthest, (n, 1, 1): no other has a part in the loss.
+
+        So no other needs a gradient: all are scored without, and these once more.
+        """
+        with torch.no_grad():
+            aligned = self._aligned(head, rows, numbers)
+            flat = aligned.flatten(1)
+            place = flat.argmax(dim=1) if self.loss.kind == "plus" else flat.argmin(dim=1)
+            reference, feature = place // aligned.shape[2], place % aligned.shape[2]
+            if self.free is not None:
+                feature = torch.as_tensor(self.free, device=feature.device)[feature]
+            taken = self.targets.taken(head, rows, numbers, reference, feature)
+        return head.logits(taken)[:, None, None]
 
     def _sev_loss(self, aligned: Any, logits: Any) -> Any:
         """The SEV loss of queries, which are counted."""
@@ -309,7 +336,7 @@ class FidelityTerm(Term):
             return self.c * self._along_one(head, rows)
         # All rows of a batch share the offsets, drawn anew for each batch: one factorisation serves them all.
         offsets = self._drawn(rows, self.samples, rows.shape[1])
-        return self.c * misfit(head.logits(rows[:, None, :] + offsets).sigmoid(), offsets)
+        return self.c * misfit(head.around(rows, offsets).sigmoid(), offsets)
 
     def _drawn(self, rows: Any, *shape: int) -> Any:
         # Drawn on the CPU: the same numbers on every device.

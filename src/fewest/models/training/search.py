@@ -313,7 +313,7 @@ class C1Path:
         sev: npt.NDArray[np.int64] = np.empty(0, dtype=np.int64)
         if positives:
             # Of all these models one is kept, and that one's references are made, and warned of, again.
-            cases, refs = frame[verdicts.positive], session.references_under(decision, quiet=True)
+            cases, refs = frame[verdicts.positive], session.references_now()
             sev = session.sev(decision, refs, cases) if exact else session.one_or_two(cases, refs)
         return StopTally(
             len(frame), int((verdicts.positive == against).sum()), float(roc_auc_score(against, verdicts.score)),
