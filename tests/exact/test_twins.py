@@ -32,17 +32,20 @@ def made(seed: int) -> tuple[rm.Setting, Any]:
     return MAKERS[seed % len(MAKERS)](random), random.bit_generator.state
 
 
-def settings(count: int) -> Iterator[tuple[np.random.Generator, rm.Setting]]:
-    for seed in range(count):
+def settings(count: int, first: int = 0) -> Iterator[tuple[np.random.Generator, rm.Setting]]:
+    for seed in (*range(first, count), *range(first)):
         setting, state = made(seed)
         random = np.random.default_rng()
         random.bit_generator.state = state
         yield random, setting
 
 
-def run_checks(engine: Engine = ENGINE, count: int = 45, rule: Any = None) -> None:
-    """The engine's own acceptance: as in test_random_models, on a smaller sample, or on what has such a rule."""
-    for random, setting in settings(count):
+def run_checks(engine: Engine = ENGINE, count: int = 45, rule: Any = None, first: int = 0) -> None:
+    """The engine's own acceptance: as in test_random_models, on a smaller sample, or on what has such a rule.
+
+    ``first`` is looked at first: few models show what is wrong.
+    """
+    for random, setting in settings(count, first):
         subject = rm.random_explainer(random, setting, engine=engine)
         if rule is not None and not subject.constraints.of(rule):
             continue
@@ -243,16 +246,14 @@ def test_a_split_one_hot_block_is_caught(monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 @pytest.mark.parametrize(
-    ("name", "owner", "broken"),
-    [
-        ("immutable", constraints.Immutable, lambda self, schema, start, goal: np.ones(len(start), dtype=bool)),
-        ("only", constraints.Only, lambda self, schema, start, goal: np.ones(len(start), dtype=bool)),
-        ("range", constraints.Range, lambda self, schema, start, goal: np.ones(len(start), dtype=bool)),
-    ],
+    ("owner", "first"), [(constraints.Immutable, 26), (constraints.Only, 87), (constraints.Range, 18)]
 )
-def test_an_ignored_constraint_is_caught(monkeypatch: pytest.MonkeyPatch, name: str, owner: type, broken: Any) -> None:
+def test_an_ignored_constraint_is_caught(monkeypatch: pytest.MonkeyPatch, owner: Any, first: int) -> None:
     """The twin ignores the constraint in the engine only; the oracle reads it honestly."""
-    honest = owner.permits  # type: ignore[attr-defined]
+    honest = owner.permits
+
+    def broken(self: Any, schema: Any, start: Any, goal: Any) -> Any:
+        return np.ones(len(start), dtype=bool)
 
     def set_up(task: Any, *rest: Any) -> Any:
         monkeypatch.setattr(owner, "permits", broken)
@@ -261,7 +262,7 @@ def test_an_ignored_constraint_is_caught(monkeypatch: pytest.MonkeyPatch, name: 
         finally:
             monkeypatch.setattr(owner, "permits", honest)
 
-    assert caught(replace(ENGINE, set_up=set_up), count=240, rule=owner), name
+    assert caught(replace(ENGINE, set_up=set_up), count=240, rule=owner, first=first)
 
 
 @pytest.mark.parametrize("kind", ["implies", "forbidden"])
@@ -270,13 +271,13 @@ def test_an_ignored_set_rule_is_caught(kind: str) -> None:
         empty = np.empty((0, 2), dtype=np.int32) if kind == "implies" else ()
         return replace(problem, rules=replace(problem.rules, **{kind: empty}))
 
-    rule = constraints.Implies if kind == "implies" else constraints.Forbidden
-    assert caught(twin_of_solve(nothing, drop), count=240, rule=rule)
+    rule, first = (constraints.Implies, 7) if kind == "implies" else (constraints.Forbidden, 32)
+    assert caught(twin_of_solve(nothing, drop), count=240, rule=rule, first=first)
 
 
 def test_an_ignored_limit_is_caught() -> None:
     unlimited = twin_of_solve(nothing, lambda problem: replace(problem, limit=np.full_like(problem.limit, np.inf)))
-    assert caught(unlimited, count=240, rule=constraints.AtMost)
+    assert caught(unlimited, count=240, rule=constraints.AtMost, first=17)
 
 
 def test_ignored_weights_are_caught() -> None:
