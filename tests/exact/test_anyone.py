@@ -5,13 +5,16 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 from all_values import best_of_all
 from any_value_models import bare, boosters, compare, histogram, linear, strict, strict_linear, trees
+from sklearn.linear_model import LogisticRegression
 from slow_cases import mostly_slow
 
 import fewest as fw
 from fewest.engine.search.domains.any_values import TreeDomains, ValueSums
+from fewest.results.explanation import Status
 from fewest.tables.closeness import feature_distances
 
 
@@ -44,6 +47,27 @@ def test_the_closest_of_three_values_are_found_where_changing_two_at_a_time_does
         far = feature_distances(refs.schema, case, out.turned(), np.arange(1)).sum()
         assert (out[0].cost, pytest.approx(far)) == best_of_all(decision, refs, case)
         assert out[0].sev == 3
+
+
+def near_ties(apart: float) -> tuple[fw.Decision, pd.DataFrame]:
+    """Three features of two values; the first alone leads onto the threshold, the second this far below it."""
+    X = pd.DataFrame(np.random.default_rng(0).integers(2, 4, (60, 3)) * [1.0, 2.0, 1.0], columns=list("abc"))
+    X.iloc[:3, 0] = 9.0  # a step of the first feature is the shorter one
+    model = LogisticRegression().fit(X, np.arange(60) % 2)
+    model.coef_, model.intercept_ = np.array([[2.0, 1.0 + apart, 0.3]]), np.array([-8.0])
+    row = pd.DataFrame([[2.0, 6.0, 3.0]], columns=list("abc"))
+    return fw.Decision(model, positive=1, threshold=float(model.predict_proba(row)[0, 1])), X
+
+
+@pytest.mark.parametrize("apart", [1e-12, 0.0, -1e-12])
+def test_points_at_the_threshold_are_all_put_to_a_linear_model(apart: float) -> None:
+    decision, X = near_ties(apart)
+    refs = fw.references.anyone(decision, X, np.arange(60) % 2, within=(0, 1))
+    case = pd.DataFrame([[3.0, 6.0, 3.0]], columns=list("abc"))
+    out = fw.Explainer(decision, refs, n_jobs=1).explain(case)
+    far = feature_distances(refs.schema, case, out.turned(), np.arange(1)).sum()
+    assert (out[0].cost, pytest.approx(far)) == best_of_all(decision, refs, case)
+    assert (out[0].status, out[0].sev) == (Status.EXPLAINED, 1 if apart > 0 else 2)
 
 
 def test_three_features_and_more_have_the_answers_of_brute_force() -> None:

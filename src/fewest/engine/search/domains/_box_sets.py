@@ -14,13 +14,6 @@ from fewest.engine.search._work import NODE_CAP, NODES
 from fewest.engine.search.domains._box_work import DEEPEST, FOUND, MANY, NONE, STOPPED
 from fewest.engine.search.domains._boxes import decide
 from fewest.engine.search.domains._cell_distances import CHOSEN, FREE, SHUT, stand
-from fewest.engine.search.domains._profiles import draw_profiles, draw_steps, find_leaves, nearest_three, rank_features
-from fewest.engine.search.domains._triples import (
-    bound_triples,
-    narrow_to,
-    profile_wall,
-    widen_again,
-)
 
 
 @inner()
@@ -230,63 +223,9 @@ def _of_size(trees, asked, here, kept, reached, ranks, boxes, out, tally, i, siz
     return True
 
 
-@inner()
-def _narrow(trees, here, near, triple, chosen, limit, wall):  # type: ignore[no-untyped-def]
-    """Leave the cells of three features with which the score may get below the wall; False where there are none.
-
-    ``wall`` is where the sum of their profiles has to be.
-    """
-    fits, least = True, here.least[chosen[0]] + here.least[chosen[1]] + here.least[chosen[2]]
-    low = near.best[chosen[0]] + near.best[chosen[1]] + near.best[chosen[2]]
-    for s in range(3):
-        f = chosen[s]
-        fits &= narrow_to(trees, here, near, triple, s, f, limit - least + here.least[f], wall - low + near.best[f])
-    return fits
-
-
-@inner()
-def _triples(trees, asked, here, kept, reached, boxes, small, out, tally, i):  # type: ignore[no-untyped-def]
-    """All sets of three that can turn the case; False where the budget ran out."""
-    walked, near, pair, triple = small
-    find_leaves(walked.walk, walked.feature, here.side, here.state, near, 1)
-    base = draw_profiles(walked, here.state, near, asked.base)
-    count = rank_features(walked.start, asked.weight, here, near)
-    find_leaves(walked.walk, walked.feature, here.side, here.state, near, 3)
-    bound_triples(walked, here.far, near, pair, triple, count)
-    draw_steps(walked.start, here, near, base)
-    chosen = boxes.chosen
-    for c in range(2, count):
-        for b in range(1, c):
-            for a in range(b):
-                f, g, h = near.order[a], near.order[b], near.order[c]
-                wall, limit = profile_wall(asked, walked.rounding, triple, a, b, c), _limit(asked, out, i)
-                if near.best[f] + near.best[g] + near.best[h] - 2 * base >= wall:
-                    continue
-                if nearest_three(walked.start, near, f, g, h, wall - base) >= limit:
-                    continue
-                if tally[NODES] >= tally[NODE_CAP]:
-                    return False
-                tally[NODES] += 1
-                chosen[0], chosen[1], chosen[2] = f, g, h
-                here.state[f], here.state[g], here.state[h] = CHOSEN, CHOSEN, CHOSEN
-                cost, fine = _permitted(asked, here.state, chosen, 3, out.cost[i]), True
-                if cost < np.inf:
-                    if _narrow(walked, here, near, triple, chosen, limit, wall + 2 * base):
-                        fine = decide(trees, asked, here, kept, reached, boxes, out, tally, i, 3, cost)
-                    for s in range(3):
-                        widen_again(here, triple, s, chosen[s])
-                here.state[f], here.state[g], here.state[h] = FREE, FREE, FREE
-                if not fine:
-                    return False
-    return True
-
-
 @entry
-def search(trees, tests, cells, asked, here, kept, reached, ranks, boxes, small, out, tally, todo, first, last):  # type: ignore[no-untyped-def]
-    """The cases from first to last, each from the size on that ``todo`` names; those with 0 are known.
-
-    ``small`` is what sets of three are bounded with: trees to walk, profiles, pairs and triples.
-    """
+def search(trees, tests, cells, asked, here, kept, reached, ranks, boxes, out, tally, todo, first, last):  # type: ignore[no-untyped-def]
+    """The cases from first to last, each from the size on that ``todo`` names; those with 0 are known."""
     value, wall = trees.leaves.value, asked.cut + asked.tolerance - asked.base
     for i in range(first, last):
         if todo[i] == 0:
@@ -313,9 +252,7 @@ def search(trees, tests, cells, asked, here, kept, reached, ranks, boxes, small,
             if not able or lowest > min(asked.most, out.cost[i]) * (1 + SAME):
                 break
             fine = size <= DEEPEST
-            if size == 3 and count <= small[3].two.shape[0]:
-                fine = _triples(trees, asked, here, kept, reached, boxes, small, out, tally, i)
-            elif fine:
+            if fine:
                 fine = _of_size(trees, asked, here, kept, reached, ranks, boxes, out, tally, i, size, count)
             if not fine:
                 out.outcome[i], out.lower[i] = STOPPED, lowest

@@ -14,6 +14,7 @@ from fewest.engine.search._ties import NOISE, SAME
 from fewest.engine.search._work import NODE_CAP, NODES
 from fewest.engine.search.domains._box_work import STACK
 from fewest.engine.search.domains._cell_distances import CHOSEN
+from fewest.engine.search.domains._profiles import room_near
 
 
 @inner()
@@ -350,13 +351,9 @@ def decide(trees, asked, here, kept, reached, boxes, out, tally, i, size, cost):
             boxes.point[s] = _nearest(here.far, ranged[f], here.place[f], start[f], boxes, 1, s)
             far += here.far[start[f] + boxes.point[s]]
         if score >= sure:
-            n = out.band_count[i]
-            if n < out.band.shape[1]:
+            n = room_near(out, i, cost, far)
+            if n >= 0:
                 _note(boxes, out.band[i], n, size)
-                out.band_cost[i, n], out.band_far[i, n] = cost, far
-                out.band_count[i] += 1
-            else:
-                out.spilled[i] = min(out.spilled[i], cost)
             top = _take_off(ranged, boxes, top, size)
             continue
         if cost < out.cost[i] * (1 - SAME):

@@ -76,10 +76,7 @@ class WalkedTrees(NamedTuple):
     """The trees, to be walked from the root."""
 
     root: Ints32  # (trees,)
-    test: Ints32  # (nodes,): -1 for leaves
-    left: Ints32
-    right: Ints32
-    leaf: Ints32  # Number of the leaf
+    node: Ints32  # (nodes, 4): Test, left, right and the test's feature; for leaves -1, 0, 0 and the number of the leaf
 
 
 class FeatureCells(NamedTuple):
@@ -124,7 +121,9 @@ def lay_out(
             elif len(inside):
                 np.bitwise_or.at(tests.bits[k, side], inside // BITS, np.uint64(1) << (inside % BITS).astype(np.uint64))
     leaves, paths, leaf_of = _leaves(ensemble, test_of, tests, np.append(cells.ranged, True), cells.start)
-    walk = WalkedTrees(ensemble.root, test_of, ensemble.left, ensemble.right, leaf_of)
+    asks = np.where(test_of >= 0, np.append(owner, 0)[test_of], leaf_of)
+    nodes = np.column_stack([test_of, ensemble.left, ensemble.right, asks]).astype(np.int32)
+    walk = WalkedTrees(ensemble.root, np.ascontiguousarray(nodes))
     return tests, leaves, paths, _runs(leaves, cells), walk, cells
 
 

@@ -20,7 +20,6 @@ class NearTrees(NamedTuple):
     """The ensemble, as the search for one or two features reads it."""
 
     walk: WalkedTrees
-    feature: Ints32  # (tests,): Feature that each split asks about
     leaves: LeafSlots
     runs: Runs
     start: Ints  # (p + 1,): First cell of each feature
@@ -39,9 +38,8 @@ class NearRoom(NamedTuple):
     score: Floats  # (cells + p,): The profiles, each with one place more
     edge: Bools  # (cells + p,): Whether some leaf begins or ends here
     best: Floats  # (p,): The least of each profile
-    steps: Ints  # (p,): Steps of each feature: cells outwards from the case, those that are lower than all nearer ones
-    step_far: Floats  # (cells,): How far each step is, from the first cell of the feature on
-    step_fall: Floats  # (cells,): What it takes off the score
+    step_far: Floats  # (cells,): Steps of each feature: cells outwards from the case, those lower than all nearer ones
+    step_score: Floats  # (cells,): Their scores, from the first cell of the feature on; the last is its least
     order: Ints  # (p,): Features that may change, the least profile first
     sizes: Floats  # (p,): Their weights, ascending
 
@@ -50,52 +48,46 @@ def make_near_room(trees: NearTrees, p: int) -> NearRoom:
     """Room for one case of p features."""
     leaves, m = len(trees.leaves.value), int(trees.start[-1]) + p
     return NearRoom(
-        np.zeros((len(trees.walk.test) + 1, 4), dtype=np.int32), np.zeros(len(trees.leaves.tree), dtype=np.int64),
+        np.zeros((len(trees.walk.node) + 1, 4), dtype=np.int32), np.zeros(len(trees.leaves.tree), dtype=np.int64),
         np.zeros(leaves, dtype=np.int32), np.zeros(leaves, dtype=np.int32), np.zeros(leaves, dtype=np.int32),
         np.zeros(leaves, dtype=np.int32),
-        np.zeros(m), np.zeros(m, dtype=bool), np.zeros(p), np.zeros(p, dtype=np.int64), np.zeros(m), np.zeros(m),
+        np.zeros(m), np.zeros(m, dtype=bool), np.zeros(p), np.zeros(m), np.zeros(m),
         np.zeros(p, dtype=np.int64), np.zeros(p),
     )  # fmt: skip
 
 
 @inner()
-def find_leaves(walk, feature, side, state, near, most):  # type: ignore[no-untyped-def]
+def find_leaves(walk, side, state, near, most):  # type: ignore[no-untyped-def]
     """Leaves for which up to ``most`` (one to three) features have to change, tree by tree, the case's own first."""
-    n = 0
+    n, nodes, waiting = 0, walk.node, near.waiting
     for tree in range(walk.root.shape[0]):
         near.tree[tree] = n
-        near.waiting[0, 0], near.waiting[0, 1], near.waiting[0, 2], near.waiting[0, 3] = walk.root[tree], -1, -1, -1
+        waiting[0, 0], waiting[0, 1], waiting[0, 2], waiting[0, 3] = walk.root[tree], -1, -1, -1
         count = 1
         while count > 0:
             count -= 1
-            node, a, b, c = (
-                near.waiting[count, 0],
-                near.waiting[count, 1],
-                near.waiting[count, 2],
-                near.waiting[count, 3],
-            )
+            node, a, b, c = waiting[count, 0], waiting[count, 1], waiting[count, 2], waiting[count, 3]
             known = 0 if a < 0 else 1 if b < 0 else 2 if c < 0 else 3
-            test = walk.test[node]
+            test = nodes[node, 0]
             while test >= 0:
-                f = feature[test]
-                here, there = walk.left[node], walk.right[node]
+                f = nodes[node, 3]
+                here, there = nodes[node, 1], nodes[node, 2]
                 if not side[test]:
                     here, there = there, here
                 new = f not in (a, b, c)
                 if state[f] == FREE and (not new or known < most):
-                    near.waiting[count, 0], near.waiting[count, 1] = there, a
-                    near.waiting[count, 2], near.waiting[count, 3] = b, c
+                    waiting[count, 0], waiting[count, 1], waiting[count, 2], waiting[count, 3] = there, a, b, c
                     if new:
-                        near.waiting[count, known + 1] = f
+                        waiting[count, known + 1] = f
                     count += 1
                 node = here
-                test = walk.test[node]
-            near.leaf[n], near.first[n], near.second[n], near.third[n] = walk.leaf[node], a, b, c
+                test = nodes[node, 0]
+            near.leaf[n], near.first[n], near.second[n], near.third[n] = nodes[node, 3], a, b, c
             n += 1
     near.tree[walk.root.shape[0]] = n
 
 
-@inner()
+@inner(inline="always")
 def slot_of(leaves, leaf, f):  # type: ignore[no-untyped-def]
     """The slot of a leaf that is about a feature, or -1."""
     for slot in range(leaves.slot[leaf], leaves.slot[leaf + 1]):
@@ -158,50 +150,34 @@ def rank_features(start, weight, here, near):  # type: ignore[no-untyped-def]
 
 
 @inner()
-def draw_steps(start, here, near, base):  # type: ignore[no-untyped-def]
+def draw_steps(start, here, near):  # type: ignore[no-untyped-def]
     """The steps of all features that may change."""
     for f in range(start.shape[0] - 1):
-        near.steps[f] = 0
-        lowest, away = np.inf, 0.0
-        while here.state[f] == FREE and away < np.inf:
-            away, fall = np.inf, np.inf
-            for c in range(start[f], start[f + 1]):
-                score, far = near.score[c + f], here.far[c]
-                if score < lowest and (far < away or (far == away and score < fall)):
-                    away, fall = far, score
-            if away < np.inf:
-                at = start[f] + near.steps[f]
-                near.step_far[at], near.step_fall[at] = away, fall - base
-                near.steps[f] += 1
-                lowest = fall
+        if here.state[f] != FREE:
+            continue
+        first, last, lowest = start[f], start[f + 1], np.inf
+        at, above = first, first + here.place[f]
+        below = above - 1
+        while below >= first or above < last:
+            if below >= first and not here.far[below] < np.inf:
+                below -= 1
+                continue
+            if above < last and not here.far[above] < np.inf:
+                above += 1
+                continue
+            if above >= last or (below >= first and here.far[below] <= here.far[above]):
+                c, below = below, below - 1
+            else:
+                c, above = above, above + 1
+            if near.score[c + f] < lowest:
+                lowest = near.score[c + f]
+                near.step_far[at], near.step_score[at] = here.far[c], lowest
+                at += 1
 
 
 @inner()
-def nearest_two(start, near, f, g, need):  # type: ignore[no-untyped-def]
-    """The least distance at which the steps of two features take the score below ``need``."""
-    best, k = np.inf, near.steps[g] - 1
-    for j in range(start[f], start[f] + near.steps[f]):
-        while k > 0 and near.step_fall[j] + near.step_fall[start[g] + k - 1] < need:
-            k -= 1
-        if k >= 0 and near.step_fall[j] + near.step_fall[start[g] + k] < need:
-            best = min(best, near.step_far[j] + near.step_far[start[g] + k])
-    return best
-
-
-@inner()
-def nearest_three(start, near, f, g, h, need):  # type: ignore[no-untyped-def]
-    """The same of three features."""
-    best = np.inf
-    for j in range(start[h], start[h] + near.steps[h]):
-        if near.step_far[j] >= best:
-            break
-        best = min(best, near.step_far[j] + nearest_two(start, near, f, g, need - near.step_fall[j]))
-    return best
-
-
-@inner()
-def permitted(asked, cost, best, f, g):  # type: ignore[no-untyped-def]
-    """Whether one feature, or two, may change at this cost."""
+def permitted(asked, cost, best, features):  # type: ignore[no-untyped-def]
+    """Whether these features (-1 for none) may change together at this cost."""
     if cost > min(asked.most, best) * (1 + SAME):
         return False
     for row in range(asked.forbidden.shape[0]):
@@ -209,28 +185,31 @@ def permitted(asked, cost, best, f, g):  # type: ignore[no-untyped-def]
         for other in range(asked.forbidden.shape[1]):
             if asked.forbidden[row, other]:
                 n += 1
-                held += other in (f, g)
+                held += other in features
         if n == held:
             return False
     return True
 
 
 @inner()
-def enter(listing, out, i, cost, far, f, a, g, b):  # type: ignore[no-untyped-def]
-    """Enter a point that surely turns the case: f at cell a and, where there is one, g at cell b."""
+def enter(listing, out, i, cost, far, features, cells):  # type: ignore[no-untyped-def]
+    """Enter a point that surely turns the case: these features (-1 for none) at these cells."""
     if cost < out.cost[i] * (1 - SAME):
         out.cost[i], out.far[i], out.met[i] = cost, np.inf, 0
     out.met[i] += 1
     if far < out.far[i] - NOISE:
         out.far[i] = far
-        _write(out.points, i, 0, f, a, g, b)
+        _write(out.points, i, 0, features, cells)
     if out.met[i] <= listing:
-        _write(out.points, i, out.met[i], f, a, g, b)
+        _write(out.points, i, out.met[i], features, cells)
 
 
 @inner()
-def enter_near(out, i, cost, far, f, a, g, b):  # type: ignore[no-untyped-def]
-    """Enter a point that only the model can decide; those that do not cost less than a sure one make room."""
+def room_near(out, i, cost, far):  # type: ignore[no-untyped-def]
+    """Make room for a point that only the model can decide; its place, -1 where there is none.
+
+    Those that do not cost less than a sure one make room.
+    """
     n = out.band_count[i]
     if n == out.band.shape[1] and out.cost[i] < np.inf:
         n = 0
@@ -245,19 +224,27 @@ def enter_near(out, i, cost, far, f, a, g, b):  # type: ignore[no-untyped-def]
         out.band_count[i] = n
     if n == out.band.shape[1]:
         out.spilled[i] = min(out.spilled[i], cost)
-        return
-    _write(out.band, i, n, f, a, g, b)
+        return np.int64(-1)
     out.band_cost[i, n], out.band_far[i, n] = cost, far
     out.band_count[i] += 1
+    return n
 
 
 @inner()
-def _write(points, i, at, f, a, g, b):  # type: ignore[no-untyped-def]
+def enter_near(out, i, cost, far, features, cells):  # type: ignore[no-untyped-def]
+    """Enter a point that only the model can decide."""
+    n = room_near(out, i, cost, far)
+    if n >= 0:
+        _write(out.band, i, n, features, cells)
+
+
+@inner()
+def _write(points, i, at, features, cells):  # type: ignore[no-untyped-def]
     for other in range(points.shape[2]):
         points[i, at, other] = -1
-    points[i, at, f] = a
-    if g >= 0:
-        points[i, at, g] = b
+    for k in range(3):
+        if features[k] >= 0:
+            points[i, at, features[k]] = cells[k]
 
 
 @inner()
@@ -265,7 +252,7 @@ def try_alone(trees, asked, here, near, out, i, f):  # type: ignore[no-untyped-d
     """Enter the nearest cell of one feature that turns the case, and those that only the model can decide."""
     cost, sure = asked.weight[f], asked.cut - asked.tolerance - trees.rounding
     wall = asked.cut + asked.tolerance + trees.rounding
-    if near.best[f] >= wall or not permitted(asked, cost, out.cost[i], f, -1):
+    if near.best[f] >= wall or not permitted(asked, cost, out.cost[i], (f, -1, -1)):
         return
     first, n = trees.start[f], trees.start[f + 1] - trees.start[f]
     far, cell, score, at = np.inf, -1, np.inf, 0
@@ -279,8 +266,8 @@ def try_alone(trees, asked, here, near, out, i, f):  # type: ignore[no-untyped-d
         if here_far == np.inf or value >= wall:
             continue
         if value >= sure:
-            enter_near(out, i, cost, here_far, f, nearest, -1, -1)
+            enter_near(out, i, cost, here_far, (f, -1, -1), (nearest, -1, -1))
         elif here_far < far - NOISE or (here_far <= far + NOISE and value < score):
             far, cell, score = here_far, nearest, value
     if cell >= 0:
-        enter(asked.listing, out, i, cost, far, f, cell, -1, -1)
+        enter(asked.listing, out, i, cost, far, (f, -1, -1), (cell, -1, -1))

@@ -14,9 +14,10 @@ from fewest.engine.numba_cache import entry, inner
 from fewest.engine.search._ties import SLACK
 from fewest.engine.search._work import NODE_CAP
 from fewest.engine.search.domains._cell_distances import stand
-from fewest.engine.search.domains._pair_grids import bound_pairs, draw_grid
+from fewest.engine.search.domains._pair_grids import draw_grid
+from fewest.engine.search.domains._pair_terms import lowest_pair, mark_pairs
 from fewest.engine.search.domains._profiles import draw_profiles, find_leaves, rank_features
-from fewest.engine.search.domains._triples import bound_triples, profile_wall
+from fewest.engine.search.domains._triple_terms import lowest_triple, mark_triples
 from fewest.engine.structure.walk import goes_left
 from fewest.tables.arrays import Floats, Ints, Ints32
 
@@ -74,24 +75,33 @@ def _ones(start, near, rows, step, steps, wall, count):  # type: ignore[no-untyp
 
 
 @inner()
-def _pair_rows(trees, near, pair, rows, step, steps, wall, base, f, g, bound, best):  # type: ignore[no-untyped-def]
+def _added(trees, near, pair, a, b, x, y):  # type: ignore[no-untyped-def]
+    """What two features, by their places in the order, add together in these cells beyond what each adds alone."""
+    f, g = near.order[a], near.order[b]
+    row = pair.at[a, b] + pair.wide[a, b] * pair.group[g, trees.start[f] + f + x]
+    return pair.grid[row + pair.group[f, trees.start[g] + g + y]]
+
+
+@inner()
+def _pair_rows(trees, near, pair, rows, step, steps, wall, base, a, b, best):  # type: ignore[no-untyped-def]
     """Note how far two features lead in the rows in which they may be enough; the least step so far."""
-    one, two, drawn, rest = trees.start[f] + f, trees.start[g] + g, False, 0.0
+    f, g, drawn = near.order[a], near.order[b], False
+    one, two = trees.start[f] + f, trees.start[g] + g
     for r in range(step.shape[0]):
         if step[r, f] == 0.0 or step[r, g] == 0.0:
             continue
         away = step[r, f] + step[r, g]
         if away >= steps[r]:
             continue
-        a, b = rows.cell[r, f], rows.cell[r, g]
-        score = near.score[one + a] + near.score[two + b] - base
-        if score + bound >= wall:
+        x, y = rows.cell[r, f], rows.cell[r, g]
+        score = near.score[one + x] + near.score[two + y] - base
+        if score + max(pair.fall[g, one + x], pair.fall[f, two + y]) >= wall:
             continue
         if away <= best:
             if not drawn:
-                rest = draw_grid(trees, near, pair, f, g)
+                draw_grid(trees, near, pair, a, b, np.int64(0))
                 drawn = True
-            if score + pair.grid[a, b] + pair.side[0, a] + pair.side[1, b] + rest >= wall:
+            if score + _added(trees, near, pair, a, b, x, y) >= wall:
                 continue
             best = away
         steps[r] = away
@@ -101,14 +111,13 @@ def _pair_rows(trees, near, pair, rows, step, steps, wall, base, f, g, bound, be
 @inner()
 def _twos(trees, here, near, pair, rows, step, steps, wall, base, count):  # type: ignore[no-untyped-def]
     """Rows of which two features may be enough; whether there are any that are."""
-    find_leaves(trees.walk, trees.feature, here.side, here.state, near, 2)
-    bound_pairs(trees, here.far, near, pair, count)
+    find_leaves(trees.walk, here.side, here.state, near, 2)
+    mark_pairs(trees, here, near, pair, count, wall + base)
     best = np.inf
     for b in range(1, count):
         for a in range(b):
-            f, g = near.order[a], near.order[b]
-            if near.best[f] + near.best[g] - base + pair.bound[a, b] < wall:
-                best = _pair_rows(trees, near, pair, rows, step, steps, wall, base, f, g, pair.bound[a, b], best)
+            if lowest_pair(near, pair, near.order[a], near.order[b], base) < wall:
+                best = _pair_rows(trees, near, pair, rows, step, steps, wall, base, a, b, best)
     return best < np.inf
 
 
@@ -118,40 +127,42 @@ def _score_with(trees, tests, asked, here, row, f, g, h):  # type: ignore[no-unt
     walk, total = trees.walk, asked.base
     for tree in range(walk.root.shape[0]):
         node = walk.root[tree]
-        test = walk.test[node]
+        test = walk.node[node, 0]
         while test >= 0:
             left = here.side[test]
-            if trees.feature[test] in (f, g, h):
+            if walk.node[node, 3] in (f, g, h):
                 z, threshold, missing = row[tests.column[test]], tests.threshold[test], tests.missing_left[test]
                 left = goes_left(z, threshold, missing, tests.category[test], asked.left_levels)
-            node = walk.left[node] if left else walk.right[node]
-            test = walk.test[node]
-        total += trees.leaves.value[walk.leaf[node]]
+            node = walk.node[node, 1] if left else walk.node[node, 2]
+            test = walk.node[node, 0]
+        total += trees.leaves.value[walk.node[node, 3]]
     return total
 
 
 @inner()
 def _threes(trees, tests, here, near, pair, triple, rows, step, steps, asked, base, count):  # type: ignore[no-untyped-def]
     """Rows of which three features may be enough, the nearest of them tried; whether there are any."""
-    find_leaves(trees.walk, trees.feature, here.side, here.state, near, 3)
-    bound_triples(trees, here.far, near, pair, triple, count)
     some, best, tried, line = False, np.inf, 0, asked.cut + asked.tolerance + trees.rounding
     for c in range(2, count):
         for b in range(1, c):
             for a in range(b):
-                f, g, h = near.order[a], near.order[b], near.order[c]
-                wall = profile_wall(asked, trees.rounding, triple, a, b, c) + 2 * base
-                if near.best[f] + near.best[g] + near.best[h] >= wall:
+                if lowest_triple(triple, a, b, c, base) >= line:
                     continue
+                f, g, h = near.order[a], near.order[b], near.order[c]
                 one, two, three = trees.start[f] + f, trees.start[g] + g, trees.start[h] + h
+                wall = line + 2 * base - triple.fall[a, b, c]
                 for r in range(step.shape[0]):
                     if step[r, f] == 0.0 or step[r, g] == 0.0 or step[r, h] == 0.0:
                         continue
                     away = step[r, f] + step[r, g] + step[r, h]
                     if away >= steps[r]:
                         continue
-                    score = near.score[one + rows.cell[r, f]] + near.score[two + rows.cell[r, g]]
-                    if score + near.score[three + rows.cell[r, h]] >= wall:
+                    x, y, z = rows.cell[r, f], rows.cell[r, g], rows.cell[r, h]
+                    score = near.score[one + x] + near.score[two + y] + near.score[three + z]
+                    if score + triple.dip[a, b] + triple.dip[a, c] + triple.dip[b, c] >= wall:
+                        continue
+                    score += _added(trees, near, pair, a, b, x, y) + _added(trees, near, pair, a, c, x, z)
+                    if score + _added(trees, near, pair, b, c, y, z) >= wall:
                         continue
                     if away <= best and tried < TRIED:
                         tried += 1
@@ -173,7 +184,7 @@ def tree_rows(trees, tests, cells, asked, rows, here, near, pair, triple, step, 
         if tally[NODE_CAP] == 0:
             return
         stand(tests, cells, asked, here, i)
-        find_leaves(trees.walk, trees.feature, here.side, here.state, near, 1)
+        find_leaves(trees.walk, here.side, here.state, near, 1)
         base = draw_profiles(trees, here.state, near, asked.base)
         count = rank_features(trees.start, asked.weight, here, near)
         wall = asked.cut + asked.tolerance + trees.rounding
@@ -184,13 +195,13 @@ def tree_rows(trees, tests, cells, asked, rows, here, near, pair, triple, step, 
         if _ones(trees.start, near, rows, step, steps[i], wall, count):
             continue
         size[i] = 2
-        if count > pair.bound.shape[0]:
+        if count > pair.at.shape[0]:
             steps[i, :] = 0.0
             continue
         if _twos(trees, here, near, pair, rows, step, steps[i], wall, base, count):
             continue
         size[i] = 3
-        if count > triple.two.shape[0]:
+        if count > triple.dip.shape[0] or not mark_triples(trees, here, near, pair, triple, count, base):
             steps[i, :] = 0.0
             continue
         steps[i, :] = np.inf

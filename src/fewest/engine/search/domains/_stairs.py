@@ -16,6 +16,7 @@ from fewest.engine.search._ties import NOISE, SAME
 from fewest.engine.search._work import NODE_CAP, NODES
 from fewest.engine.search.domains._box_work import DEEPEST, FOUND, MANY, NONE, STOPPED
 from fewest.engine.search.domains._nearest_sums import SumRoom, least_sum, make_room, rank
+from fewest.engine.search.domains._profiles import room_near
 from fewest.tables.arrays import Floats, Ints
 
 COMBINATIONS = 200_000  # of the values of one set at most; beyond that the nearest of those that were tried
@@ -54,10 +55,19 @@ def make_stairs(values: StairValues) -> StairRoom:
 
 
 @inner()
+def _away(values, asked, i, f, at):  # type: ignore[no-untyped-def]
+    """How far a value is from the case; inf where it may not be taken."""
+    own, number, way = asked.own[i, f], values.number[at], asked.direction[f]
+    if number == own or (way > 0 and not number > own) or (way < 0 and not number < own):
+        return np.inf
+    return abs(number - own) / asked.scale[f] if asked.measured[f] and not np.isnan(own) else 1.0
+
+
+@inner()
 def _climb(values, asked, room, i, f):  # type: ignore[no-untyped-def]
     """Build the stair of a feature."""
     first, last = values.start[f], values.start[f + 1]
-    own, way = asked.own[i, f], asked.direction[f]
+    own = asked.own[i, f]
     measured = asked.measured[f] and not np.isnan(own)
     room.steps[f] = 0
     place = first
@@ -69,17 +79,14 @@ def _climb(values, asked, room, i, f):  # type: ignore[no-untyped-def]
         down = own - values.number[below] if measured and below >= first else np.inf
         up = values.number[above] - own if measured and above < last else np.inf
         if below >= first and (above >= last or down <= up):
-            at, gap = below, down
+            at = below
             below -= 1
         else:
-            at, gap = above, up
+            at = above
             above += 1
-        number = values.number[at]
-        if number == own or (way > 0 and not number > own) or (way < 0 and not number < own):
-            continue
-        fall = values.effect[at] - values.base[i, f]
-        if fall < best:
-            best, far = fall, gap / asked.scale[f] if measured else 1.0
+        fall, far = values.effect[at] - values.base[i, f], _away(values, asked, i, f, at)
+        if fall < best and far < np.inf:
+            best = fall
             if n > first and far <= sums.far[n - 1] + NOISE:
                 n -= 1  # not further away: only the best counts
             sums.far[n], sums.fall[n], sums.step[n] = far, fall, at - first
@@ -110,8 +117,41 @@ def _settle(values, room, out, i, chosen, size, need, within):  # type: ignore[n
 
 
 @inner()
-def _try(values, asked, room, out, i, chosen, size, need):  # type: ignore[no-untyped-def]
-    """Enter the chosen set where it is allowed and as good as the best so far."""
+def _list_near(values, asked, room, out, i, chosen, size, need, cost):  # type: ignore[no-untyped-def]
+    """Enter all points of a set that get below ``need``, for the model to say."""
+    sums, depth, left = room.sums, 0, out.nodes[i] + COMBINATIONS
+    sums.need[0], sums.spent[0], sums.chosen[0] = need, 0.0, values.start[chosen[0]] - 1
+    while depth >= 0:
+        f = chosen[depth]
+        sums.chosen[depth] += 1
+        at = sums.chosen[depth]
+        if at >= values.start[f + 1]:
+            depth -= 1
+            continue
+        fall, far, rest = values.effect[at] - values.base[i, f], _away(values, asked, i, f, at), 0.0
+        for s in range(depth + 1, size):
+            rest += _best_fall(values, room, chosen[s])
+        if far == np.inf or fall >= -NOISE or fall + rest >= sums.need[depth]:
+            continue
+        out.nodes[i] += 1
+        if out.nodes[i] >= left:
+            out.spilled[i] = min(out.spilled[i], cost)
+            return
+        if depth < size - 1:
+            sums.need[depth + 1], sums.spent[depth + 1] = sums.need[depth] - fall, sums.spent[depth] + far
+            depth += 1
+            sums.chosen[depth] = values.start[chosen[depth]] - 1
+            continue
+        n = room_near(out, i, cost, sums.spent[depth] + far)
+        for g in range(out.band.shape[2] if n >= 0 else 0):
+            out.band[i, n, g] = -1
+        for s in range(size if n >= 0 else 0):
+            out.band[i, n, chosen[s]] = sums.chosen[s] - values.start[chosen[s]]
+
+
+@inner()
+def _try(values, asked, room, out, i, chosen, size, need, near):  # type: ignore[no-untyped-def]
+    """Enter the chosen set where it is allowed and as good as the best so far; where ``near``, only if it is better."""
     cost = 0.0
     for s in range(size):
         cost += asked.weight[chosen[s]]
@@ -127,6 +167,10 @@ def _try(values, asked, room, out, i, chosen, size, need):  # type: ignore[no-un
                 whole &= inside
         if whole:
             return
+    if near:
+        if cost < out.cost[i] * (1 - SAME):
+            _list_near(values, asked, room, out, i, chosen, size, need, cost)
+        return
     if cost < out.cost[i] * (1 - SAME):
         out.cost[i], out.far[i], out.met[i] = cost, np.inf, 0
     within = out.far[i] if asked.listing == 0 else np.inf
@@ -142,7 +186,7 @@ def _try(values, asked, room, out, i, chosen, size, need):  # type: ignore[no-un
 
 
 @inner()
-def _of_size(values, asked, room, out, i, chosen, size, count, need):  # type: ignore[no-untyped-def]
+def _of_size(values, asked, room, out, i, chosen, size, count, need, near):  # type: ignore[no-untyped-def]
     """All sets of this size that fall below ``need``; False where the budget ran out."""
     depth, fallen = 0, 0.0
     room.position[0] = -1
@@ -165,7 +209,7 @@ def _of_size(values, asked, room, out, i, chosen, size, count, need):  # type: i
         room.position[depth], chosen[depth] = at, room.order[at]
         fallen += _best_fall(values, room, room.order[at])
         if depth == size - 1:
-            _try(values, asked, room, out, i, chosen, size, need)
+            _try(values, asked, room, out, i, chosen, size, need, near)
             continue
         depth += 1
         room.position[depth] = -1
@@ -173,10 +217,9 @@ def _of_size(values, asked, room, out, i, chosen, size, count, need):  # type: i
 
 
 @inner()
-def _search(values, asked, room, out, i, chosen, wall):  # type: ignore[no-untyped-def]
-    """The cheapest set of one case."""
-    room.tally[NODES] = 0
-    count, need = 0, wall - values.score[i]
+def _rank_stairs(values, asked, room, i):  # type: ignore[no-untyped-def]
+    """Build the stairs, and sort the features by how far they fall, and their weights; how many there are."""
+    count = 0
     for f in range(asked.may.shape[1]):
         if asked.may[i, f]:
             _climb(values, asked, room, i, f)
@@ -192,30 +235,43 @@ def _search(values, asked, room, out, i, chosen, wall):  # type: ignore[no-untyp
                     b -= 1
                 room.sizes[b] = asked.weight[f]
                 count += 1
-    out.outcome[i], out.lower[i] = NONE, np.inf
-    all_falls = 0.0
+    return count
+
+
+@inner()
+def _search(values, asked, room, out, i, chosen, near):  # type: ignore[no-untyped-def]
+    """The cheapest set of one case; where ``near``, what only the model can decide and would be cheaper."""
+    room.tally[NODES] = 0
+    need = asked.cut + (asked.tolerance if near else -asked.tolerance) - values.score[i]
+    count, all_falls, lowest, stopped = _rank_stairs(values, asked, room, i), 0.0, 0.0, False
     for k in range(count):
         all_falls += _best_fall(values, room, room.order[k])
-    lowest = 0.0
     for size in range(1, count + 1):
         lowest += room.sizes[size - 1]
         if lowest > min(asked.most, out.cost[i]) * (1 + SAME) or all_falls >= need:
             break
-        if size > DEEPEST or not _of_size(values, asked, room, out, i, chosen, size, count, need):
-            out.outcome[i], out.lower[i] = STOPPED, lowest
-            out.met[i] += MANY  # others may be there
+        if size > DEEPEST or not _of_size(values, asked, room, out, i, chosen, size, count, need, near):
+            stopped = True
             break
+    out.nodes[i] += room.tally[NODES]
+    if near:
+        if stopped:
+            out.spilled[i] = min(out.spilled[i], lowest)
+        return
+    out.outcome[i], out.lower[i] = STOPPED if stopped else NONE, lowest if stopped else np.inf
+    if stopped:
+        out.met[i] += MANY  # others may be there
     if out.cost[i] < np.inf and out.lower[i] >= out.cost[i] * (1 - SAME):
         out.outcome[i], out.lower[i] = FOUND, out.cost[i]
     elif out.outcome[i] == NONE and asked.most < np.inf and all_falls < need:
         out.lower[i] = max(asked.most, lowest) if asked.counted else asked.most
-    out.nodes[i] += room.tally[NODES]
 
 
 @entry
-def search(values, asked, room, out, chosen, wall, first, last):  # type: ignore[no-untyped-def]
-    """The cases from first to last, one after the other."""
+def search(values, asked, room, out, chosen, first, last):  # type: ignore[no-untyped-def]
+    """The cases from first to last: what surely turns them, then what is cheaper and only the model can decide."""
     for i in range(first, last):
         if room.tally[NODE_CAP] == 0:
             return
-        _search(values, asked, room, out, i, chosen, wall)
+        _search(values, asked, room, out, i, chosen, False)
+        _search(values, asked, room, out, i, chosen, True)

@@ -1,162 +1,169 @@
-"""Three features together, over whole domains: how low the score may get with them, by what each tree can add.
-
-The score with three features changed is the sum of their profiles and of what trees add that ask about several of them.
-What a tree adds beyond its part of the profiles has a least value over its leaves, and the sum of these is a bound.
-"""
+"""Three features together, over whole domains: the exact score, cell by cell, where the grids of two let it get low."""
 
 from __future__ import annotations
-
-from typing import NamedTuple
 
 import numpy as np
 
 from fewest.engine.numba_cache import inner
-from fewest.engine.search.domains._pair_grids import forget_ones, list_ones, reachable, rise
-from fewest.tables.arrays import Floats, Ints
-
-TRIPLED = 48  # features that may change, up to which all triples are bounded
-
-
-class TripleRoom(NamedTuple):
-    """Room for the triples of one case; features by their place in the order."""
-
-    two: Floats  # (q, q): What two take off beyond what each does alone, at most
-    three: Floats  # (q, q, q): What three take off beyond that, at most; it may be positive
-    two_tree: Floats  # (q, q): The same in one tree, its features by their place in ``features``
-    three_tree: Floats  # (q, q, q)
-    features: Ints  # (q,): Places of the features of one tree, ascending
-    local: Ints  # (q,): Where they are among these, or -1
-    rises: Floats  # (q,): What the tree adds at most with each of them alone, in one leaf
-    ends: Ints  # (3, 2): First and last cell of three features, while fewer of them are searched
+from fewest.engine.search._ties import NOISE, SAME
+from fewest.engine.search._work import NODE_CAP, NODES
+from fewest.engine.search.domains._pair_grids import list_cells
+from fewest.engine.search.domains._profiles import enter, enter_near, slot_of
+from fewest.engine.search.domains._triple_terms import lowest_with
 
 
-def make_triple_room(p: int) -> TripleRoom:
-    """Room for cases of p features; none where there are too many."""
-    q = p if p <= TRIPLED else 0
-    two, three = np.zeros((q, q)), np.zeros((q, q, q))
-    features = np.zeros(q, dtype=np.int64)
-    return TripleRoom(
-        two, three, two.copy(), three.copy(), features, features - 1, np.zeros(q),
-        np.zeros((3, 2), dtype=np.int64),
-    )  # fmt: skip
+@inner(inline="always")
+def _term(trees, pair, triple, n, leaf, features, inside, worth):  # type: ignore[no-untyped-def]
+    """Note what a leaf adds with three features, where it asks about all of them; how many there are then."""
+    runs, last = trees.runs, pair.edge.shape[0] - 1
+    for way in range(3):
+        triple.slots[n, way] = slot_of(trees.leaves, leaf, features[way])
+        if triple.slots[n, way] < 0:
+            return n
+    for way in range(3):
+        zero, slot = trees.start[features[way]] + features[way], triple.slots[n, way]
+        for run in range(runs.start[slot], runs.start[slot + 1]):
+            if runs.low[run] <= runs.high[run]:
+                pair.edge[last, zero + runs.low[run]], pair.edge[last, zero + runs.high[run] + 1] = True, True
+    triple.inside[n], triple.worth[n] = inside, worth
+    return n + 1
 
 
 @inner()
-def _features(near, pair, triple, tree, count):  # type: ignore[no-untyped-def]
-    """The features that the leaves of a tree need; how many, with all that is known of them at nothing."""
-    for k in range(near.tree[tree] + 1, near.tree[tree + 1]):
-        triple.local[pair.place[near.first[k]]] = 0
-        if near.second[k] >= 0:
-            triple.local[pair.place[near.second[k]]] = 0
-        if near.third[k] >= 0:
-            triple.local[pair.place[near.third[k]]] = 0
-    n = 0
-    for place in range(count):
-        if triple.local[place] == 0:
-            triple.local[place], triple.features[n] = n, place
-            n += 1
-    for a in range(n):
-        for b in range(a + 1, n):
-            triple.two_tree[a, b] = 0.0
-            for c in range(b + 1, n):
-                triple.three_tree[a, b, c] = 0.0
+def _gather(trees, near, pair, triple, a, b, c):  # type: ignore[no-untyped-def]
+    """All that leaves add with three features beyond what two of them do; how many there are."""
+    f, g, h = near.order[a], near.order[b], near.order[c]
+    n, last = 0, pair.edge.shape[0] - 1
+    for one in (f, g, h):
+        for at in range(trees.start[one] + one, trees.start[one + 1] + one + 1):
+            pair.edge[last, at] = False
+    heads = (pair.one_head[f], pair.one_head[g], pair.two_head[a, b], pair.one_head[h], pair.two_head[a, c],
+             pair.two_head[b, c], np.int64(triple.head[a, b, c]))  # fmt: skip
+    for inside in range(1, 8):
+        k, sign = heads[inside - 1], -1.0 if inside in (3, 5, 6) else 1.0
+        while k >= 0:
+            n = _term(trees, pair, triple, n, near.leaf[k], (f, g, h), inside, sign * pair.worth[k])
+            k = pair.next[k]
     return n
 
 
-@inner()
-def _lower(triple, a, b, c, worth):  # type: ignore[no-untyped-def]
-    """Note that the tree takes off this much with three of its features."""
-    low, high = min(a, b, c), max(a, b, c)
-    middle = a + b + c - low - high
-    triple.three_tree[low, middle, high] = min(triple.three_tree[low, middle, high], worth)
+@inner(inline="always")
+def _holds(runs, triple, term, way, c):  # type: ignore[no-untyped-def]
+    """Whether a term is there with a cell of one of its features."""
+    inside, slot = False, triple.slots[term, way]
+    for run in range(runs.start[slot], runs.start[slot + 1]):
+        inside |= runs.low[run] <= c <= runs.high[run]
+    return inside == (triple.inside[term] >> way & 1 == 1)
+
+
+@inner(inline="always")
+def _falls(runs, triple, terms, way, n):  # type: ignore[no-untyped-def]
+    """What the first terms that are active take off at most, for each of the n cells of one feature."""
+    line = triple.line[way]
+    for c in range(n):
+        line[c] = 0.0
+    for k in range(terms):
+        term = triple.active[k]
+        worth, slot = triple.worth[term], triple.slots[term, way]
+        if worth >= 0.0:
+            continue
+        if triple.inside[term] >> way & 1 == 0:
+            line[0] += worth
+            worth = -worth
+        for run in range(runs.start[slot], runs.start[slot + 1]):
+            if runs.low[run] <= runs.high[run]:
+                line[runs.low[run]] += worth
+                line[runs.high[run] + 1] -= worth
+    for c in range(1, n):
+        line[c] += line[c - 1]
+
+
+@inner(inline="always")
+def _on_line(trees, near, pair, triple, x, terms, places, base):  # type: ignore[no-untyped-def]
+    """With the first feature in cell x: the terms that are there, what they take off, and the third with the first."""
+    a, b, c = places
+    f, g, h = near.order[a], near.order[b], near.order[c]
+    active = 0
+    for term in range(terms):
+        if _holds(trees.runs, triple, term, 0, x):
+            triple.active[active] = term
+            active += 1
+    _falls(trees.runs, triple, active, 1, trees.start[g + 1] - trees.start[g])
+    row = pair.at[a, c] + pair.wide[a, c] * pair.group[h, trees.start[f] + f + x]
+    three = trees.start[h] + h
+    for z in range(trees.start[h + 1] - trees.start[h]):
+        triple.line[2, z] = near.score[three + z] - base + pair.grid[row + pair.group[f, three + z]]
+    return active
+
+
+@inner(inline="always")
+def _exact(runs, triple, active, y, z):  # type: ignore[no-untyped-def]
+    """What the active terms add with these cells of the second and the third feature."""
+    total = 0.0
+    for k in range(active):
+        term = triple.active[k]
+        if _holds(runs, triple, term, 1, y) and _holds(runs, triple, term, 2, z):
+            total += triple.worth[term]
+    return total
 
 
 @inner()
-def _add_leaf(near, pair, triple, k, worth, n):  # type: ignore[no-untyped-def]
-    """Enter what one leaf takes off, with every set of two or three features that leads there."""
-    a = triple.local[pair.place[near.first[k]]]
-    if near.third[k] >= 0:
-        b, c = triple.local[pair.place[near.second[k]]], triple.local[pair.place[near.third[k]]]
-        _lower(triple, a, b, c, worth)
-    elif near.second[k] >= 0:
-        b = triple.local[pair.place[near.second[k]]]
-        triple.two_tree[min(a, b), max(a, b)] = min(triple.two_tree[min(a, b), max(a, b)], worth)
-        for c in range(n):
-            if c not in (a, b):
-                _lower(triple, a, b, c, worth - triple.rises[c])
-    else:
-        for b in range(n):
-            if b == a:
+def try_triple(trees, asked, here, near, pair, triple, out, tally, i, places, base):  # type: ignore[no-untyped-def]
+    """Enter the nearest cells of three features that turn the case, and those that only the model can decide.
+
+    False where the budget ran out.
+    """
+    a, b, c = places
+    f, g, h = near.order[a], near.order[b], near.order[c]
+    cost, limit, runs = asked.weight[f] + asked.weight[g] + asked.weight[h], np.inf, trees.runs
+    if asked.listing == 0 and cost >= out.cost[i] * (1 - SAME):
+        limit = out.far[i] - NOISE
+    sure, wall = asked.cut - asked.tolerance - trees.rounding, asked.cut + asked.tolerance + trees.rounding
+    terms, extra = _gather(trees, near, pair, triple, a, b, c), pair.edge.shape[0] - 1
+    least = here.least[f] + here.least[g] + here.least[h]
+    rows = list_cells(trees, here.far, near, pair, 0, f, (g, h, extra), limit - least + here.least[f])
+    columns = list_cells(trees, here.far, near, pair, 1, g, (f, h, extra), limit - least + here.least[g])
+    depths = list_cells(trees, here.far, near, pair, 2, h, (f, g, extra), limit - least + here.least[h])
+    for term in range(terms):
+        triple.active[term] = term
+    _falls(runs, triple, terms, 0, trees.start[f + 1] - trees.start[f])
+    one, two, three = trees.start[f] + f, trees.start[g] + g, trees.start[h] + h
+    far, best, found = np.inf, np.inf, (np.int64(-1), np.int64(-1), np.int64(-1))
+    for r in range(rows):
+        x = pair.cell[0, r]
+        low = lowest_with(near, pair, triple, one + x, g, h, triple.dip[b, c], triple.whole[b, c])
+        if low + triple.line[0, x] >= wall or here.far[one + x - f] + least - here.least[f] > far + NOISE:
+            continue
+        if tally[NODES] >= tally[NODE_CAP]:
+            return False
+        tally[NODES] += 1
+        active = _on_line(trees, near, pair, triple, x, terms, places, base)
+        row = pair.at[a, b] + pair.wide[a, b] * pair.group[g, one + x]
+        for s in range(columns):
+            y = pair.cell[1, s]
+            away = here.far[one + x - f] + here.far[two + y - g]
+            if away + here.least[h] >= limit or away + here.least[h] > far + NOISE:
                 continue
-            triple.two_tree[min(a, b), max(a, b)] = min(triple.two_tree[min(a, b), max(a, b)], -triple.rises[b])
-            for c in range(b + 1, n):
-                if c != a:
-                    _lower(triple, a, b, c, -triple.rises[b] - triple.rises[c])
-
-
-@inner()
-def bound_triples(trees, far, near, pair, triple, count):  # type: ignore[no-untyped-def]
-    """What two and three features take off at most beyond what fewer do, tree by tree."""
-    leaves = trees.leaves
-    for a in range(count):
-        pair.place[near.order[a]] = a
-        triple.local[a] = -1
-        for b in range(count):
-            triple.two[a, b] = 0.0
-            for c in range(count):
-                triple.three[a, b, c] = 0.0
-    for tree in range(near.tree.shape[0] - 1):
-        own, ones = near.leaf[near.tree[tree]], list_ones(trees, far, near, pair, tree)
-        n = _features(near, pair, triple, tree, count)
-        for k in range(near.tree[tree] + 1, near.tree[tree + 1]):
-            leaf, worth = near.leaf[k], 0.0
-            if near.second[k] >= 0:
-                worth = leaves.value[leaf] - leaves.value[own]
-            fits, last = True, 1 if near.second[k] < 0 else 2 if near.third[k] < 0 else 3
-            for way in range(last):
-                f = near.first[k] if way == 0 else near.second[k] if way == 1 else near.third[k]
-                fits &= reachable(trees, far, leaf, f)
-                if last > 1:
-                    worth -= rise(trees, near, pair, ones, own, leaf, f)
-            if not fits:
+            own = near.score[one + x] + near.score[two + y] - base + pair.grid[row + pair.group[f, two + y]]
+            low = wall - own - triple.line[1, y]
+            if triple.beside[h, one + x] + pair.fall[h, two + y] >= low:
                 continue
-            for a in range(n if last < 3 else 0):
-                f = near.order[triple.features[a]]
-                triple.rises[a] = rise(trees, near, pair, ones, own, leaf, f) if pair.most[f] > 0.0 else 0.0
-            _add_leaf(near, pair, triple, k, worth, n)
-        forget_ones(near, pair, ones)
-        for a in range(n):
-            first = triple.features[a]
-            for b in range(a + 1, n):
-                second, both = triple.features[b], triple.two_tree[a, b]
-                triple.two[first, second] += both
-                for c in range(b + 1, n):
-                    more = triple.three_tree[a, b, c] - both - triple.two_tree[a, c] - triple.two_tree[b, c]
-                    triple.three[first, second, triple.features[c]] += more
-        for a in range(n):
-            triple.local[triple.features[a]] = -1
-
-
-@inner()
-def profile_wall(asked, rounding, triple, a, b, c):  # type: ignore[no-untyped-def]
-    """Below what three profiles have to add up for the case to turn, each less the score of the case."""
-    together = triple.two[a, b] + triple.two[a, c] + triple.two[b, c] + triple.three[a, b, c]
-    return asked.cut + asked.tolerance + rounding - together
-
-
-@inner()
-def narrow_to(trees, here, near, triple, s, f, room_for, most):  # type: ignore[no-untyped-def]
-    """Leave the cells of a feature that are near and low enough, from the first to the last; False where none is."""
-    first, low, high = trees.start[f], -1, -1
-    triple.ends[s, 0], triple.ends[s, 1] = here.low[f], here.high[f]
-    for c in range(here.low[f], here.high[f] + 1):
-        if here.far[first + c] < room_for and near.score[first + f + c] < most:
-            low, high = c if low < 0 else low, c
-    here.low[f], here.high[f] = low, high
-    return low >= 0
-
-
-@inner()
-def widen_again(here, triple, s, f):  # type: ignore[no-untyped-def]
-    """Undo what `narrow_to` did."""
-    here.low[f], here.high[f] = triple.ends[s, 0], triple.ends[s, 1]
+            if triple.beside[h, two + y] + pair.fall[h, one + x] >= low:
+                continue
+            at = pair.at[b, c] + pair.wide[b, c] * pair.group[h, two + y]
+            for t in range(depths):
+                z = pair.cell[2, t]
+                last = triple.line[2, z] + pair.grid[at + pair.group[g, three + z]]
+                step = away + here.far[three + z - h]
+                if last >= low or step >= limit or step > far + NOISE:
+                    continue
+                score = own + last + _exact(runs, triple, active, y, z)
+                if score >= wall:
+                    continue
+                if score >= sure:
+                    enter_near(out, i, cost, step, (f, g, h), (x, y, z))
+                elif step < far - NOISE or score < best:
+                    far, best, found = step, score, (x, y, z)
+    if far < np.inf:
+        enter(asked.listing, out, i, cost, far, (f, g, h), found)
+    return True

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -20,14 +19,13 @@ from fewest.engine.search.domains._box_work import (
 )
 from fewest.engine.search.domains._cell_distances import make_standing
 from fewest.engine.search.domains._leaf_slots import FeatureValues, lay_out
-from fewest.engine.search.domains._pair_grids import make_pair_room
+from fewest.engine.search.domains._pair_terms import make_pair_room
 from fewest.engine.search.domains._profiles import NearTrees, make_near_room
-from fewest.engine.search.domains._triples import make_triple_room
+from fewest.engine.search.domains._triple_terms import make_triple_room
 from fewest.engine.search.problem import Budget
 from fewest.engine.structure.base import Additive, Ensemble
 from fewest.tables.arrays import Floats, Ints, Ints32
 
-PAIRED = 512  # features that may change up to which pairs are tried one by one
 BAND = 24  # points near the threshold that the model is asked about, per case
 
 __all__ = ["BoxAnswers", "BoxQuestion", "FeatureValues", "TreeDomains", "ValueSums"]
@@ -44,9 +42,7 @@ class TreeDomains:
         by_value = np.lexsort((leaves.value, tree_of))
         self._trees = BoxTrees(leaves, paths, self.cells.start, self.cells.ranged, by_value)
         sizes = np.abs(leaves.value).sum() + abs(ensemble.base)
-        self._near = NearTrees(
-            walk, self._tests.feature, leaves, runs, self.cells.start, float(64 * np.finfo(float).eps * sizes)
-        )
+        self._near = NearTrees(walk, leaves, runs, self.cells.start, float(64 * np.finfo(float).eps * sizes))
         self.base, self.left_levels = ensemble.base, ensemble.left_levels
 
     def solve(self, asked: BoxQuestion, budget: Budget, n_jobs: int) -> BoxAnswers:
@@ -56,14 +52,13 @@ class TreeDomains:
 
         def work_on(first: int, last: int) -> None:
             here, tally = make_standing(self._tests, self.cells, p), np.zeros(NODE_CAP + 1, dtype=np.int64)
-            near, pair = make_near_room(self._near, p), make_pair_room(self._near, min(p, PAIRED))
-            case = (self._tests, self.cells, asked, here)
+            near, pair = make_near_room(self._near, p), make_pair_room(self._near)
+            case, triple = (self._tests, self.cells, asked, here), make_triple_room(self._near, pair)
             with time_for(tally, budget.nodes, budget.deadline):
-                _near_sets.search(self._near, *case, near, pair, out, tally, todo, first, last)
+                _near_sets.search(self._near, *case, near, pair, triple, out, tally, todo, first, last)
                 if todo[first:last].any():
-                    small = self._near, near, pair, make_triple_room(p)
                     room = make_room(self._trees, self._tests)
-                    _box_sets.search(self._trees, *case, *room, small, out, tally, todo, first, last)
+                    _box_sets.search(self._trees, *case, *room, out, tally, todo, first, last)
 
         share_out(work_on, n, min(n_jobs, n // 16))
         return _least(asked, out)
@@ -95,34 +90,19 @@ class ValueSums:
                 base[:, feature] += asked.rows[:, column] * self._model.coef[column]
         values = _stairs.StairValues(self._start, self._number, self._effect, base, self._model.raw(asked.rows))
 
-        def below(wall: float) -> BoxAnswers:
-            out = blank_answers(n, p, asked.listing, 1)
+        out = blank_answers(n, p, asked.listing, BAND)
 
-            def work_on(first: int, last: int) -> None:
-                room, chosen = _stairs.make_stairs(values), np.zeros(DEEPEST, dtype=np.int64)
-                with time_for(room.tally, budget.nodes, budget.deadline):
-                    _stairs.search(values, asked, room, out, chosen, wall, first, last)
+        def work_on(first: int, last: int) -> None:
+            room, chosen = _stairs.make_stairs(values), np.zeros(DEEPEST, dtype=np.int64)
+            with time_for(room.tally, budget.nodes, budget.deadline):
+                _stairs.search(values, asked, room, out, chosen, first, last)
 
-            share_out(work_on, n, min(n_jobs, n // 16))
-            return _least(asked, out)
-
-        return _with_band(below, asked)
+        share_out(work_on, n, min(n_jobs, n // 16))
+        return _least(asked, out)
 
     def span(self, feature: int, cell: Ints32) -> tuple[Ints, Ints]:
         """As `TreeDomains.span`: every value is a cell."""
         return cell.astype(np.int64), cell.astype(np.int64)
-
-
-def _with_band(below: Callable[[float], BoxAnswers], asked: BoxQuestion) -> BoxAnswers:
-    """Answers surely beyond the threshold, and cheaper ones that only rounding keeps from it, for the model to say."""
-    out = below(asked.cut - asked.tolerance)
-    loose: Any = below(asked.cut + asked.tolerance)
-    near = np.flatnonzero(loose.cost < out.cost * (1 - 1e-9))
-    out.band[near, 0] = loose.points[near, 0]
-    out.band_cost[near, 0], out.band_far[near, 0] = loose.cost[near], loose.far[near]
-    out.band_count[near] = 1
-    out.spilled[near] = loose.cost[near]  # others as cheap may be there
-    return out
 
 
 def _least(asked: BoxQuestion, out: BoxAnswers) -> BoxAnswers:

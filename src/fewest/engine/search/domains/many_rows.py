@@ -13,15 +13,14 @@ from fewest.engine.search.domains import _row_bounds
 from fewest.engine.search.domains._box_work import BoxQuestion
 from fewest.engine.search.domains._cell_distances import make_standing
 from fewest.engine.search.domains._leaf_slots import FeatureValues, lay_out
-from fewest.engine.search.domains._pair_grids import make_pair_room
+from fewest.engine.search.domains._pair_terms import make_pair_room
 from fewest.engine.search.domains._profiles import NearTrees, make_near_room
 from fewest.engine.search.domains._row_bounds import RowCells
-from fewest.engine.search.domains._triples import make_triple_room
+from fewest.engine.search.domains._triple_terms import make_triple_room
 from fewest.engine.structure.base import Additive, Ensemble
 from fewest.tables.arrays import Bools, Floats, Ints, Ints32
 from fewest.tables.closeness import Distances
 
-PAIRED = 512  # features up to which pairs are bounded
 ROUNDING = 64 * np.finfo(float).eps
 
 
@@ -43,7 +42,7 @@ class TreeRows:
         for j, (_, place) in enumerate(coded):
             self._cell[:, j] = np.searchsorted(self._cells.first[start[j] : start[j + 1]], place, side="right") - 1
         sizes = np.abs(leaves.value).sum() + abs(ensemble.base)
-        self._trees = NearTrees(walk, self._tests.feature, leaves, runs, start, float(ROUNDING * sizes))
+        self._trees = NearTrees(walk, leaves, runs, start, float(ROUNDING * sizes))
         self._ensemble, self._value = ensemble, np.ascontiguousarray(rows)
 
     def bounds(self, prepared: Floats, far: Distances, deadline: float, n_jobs: int) -> RowBounds:
@@ -53,7 +52,8 @@ class TreeRows:
 
         def look(out: RowBounds, tally: Ints, first: int, last: int) -> None:
             here, near = make_standing(self._tests, self._cells, p), make_near_room(self._trees, p)
-            pair, triple = make_pair_room(self._trees, min(p, PAIRED)), make_triple_room(p)
+            pair = make_pair_room(self._trees)
+            triple = make_triple_room(self._trees, pair)
             _row_bounds.tree_rows(
                 self._trees, self._tests, self._cells, asked, rows, here, near, pair, triple, np.empty((m, p)),
                 out.size, out.steps, tally, first, last,
