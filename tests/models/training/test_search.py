@@ -92,7 +92,8 @@ def test_references_are_made_once_while_the_model_does_not_change() -> None:
     path = C1Path(AllOptClassifier(**SHORT, references=middle), X, Y)
     stops = [path.tally(X, Y) for _ in path.walk([0.5, 8.0], [1.0])]
     assert len(made) == len(stops) + 1  # each branch begins anew where the warm-up ended
-    assert made[0].frame.equals(made[1].frame) and not made[1].frame.equals(made[2].frame)
+    assert made[0].frame.equals(made[1].frame)
+    assert not made[1].frame.equals(made[2].frame)
     fresh = path.session.references_under(fw.Decision(path.session.model(), positive="bad"))
     pd.testing.assert_frame_equal(path.session.references_now().frame, fresh.frame)
 
