@@ -138,22 +138,6 @@ def test_doctor_survives_a_broken_search_and_a_wrong_data_folder(
     assert checks["compiled kernels"]["ok"] is False
 
 
-@pytest.mark.slow
-def test_doctor_warms_every_search(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    from fewest.engine.search import _blocks, _kernels, _members, _program, _sorted_effects, additive
-    from fewest.engine.search.domains import _near_sets, _nearest_boxes, _nearest_sums, _row_bounds, _stairs
-
-    assert main(["doctor", "--warm"]) == 0
-    assert "searches" in capsys.readouterr().out
-    entries = (
-        _blocks.tree_sizes, _blocks.tree_costs, _blocks.additive_sizes, _blocks.additive_costs, _blocks.greedy,
-        _program.list_leaves, _sorted_effects.solve_block, _kernels.vertices, additive._changes, _near_sets.search,
-        _nearest_boxes.search, _nearest_sums.search, _row_bounds.tree_rows, _row_bounds.sum_rows, _stairs.search,
-        _members.terms_of, _members.sets_of_size,
-    )  # fmt: skip
-    assert all(entry.overloads for entry in entries)  # type: ignore[attr-defined]
-
-
 def test_doctor_says_how_a_model_is_searched_and_what_would_let_it_be_read(
     files: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

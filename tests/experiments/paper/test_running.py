@@ -2,6 +2,7 @@ import json
 import math
 import subprocess
 import sys
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -28,6 +29,7 @@ from fewest.experiments.paper import (
 )
 from fewest.experiments.paper import find as paper_find
 from fewest.experiments.paper.base import Published, Table, Tell, fingerprint
+from fewest.experiments.paper.runner import compute_unit
 from fewest.references.clusters import DEFAULTS
 
 
@@ -146,6 +148,22 @@ def test_what_is_not_a_number_is_null_in_the_file_and_missing_in_the_table(tmp_p
     assert lines[0].cells["none"].count == 0
 
 
+def test_a_units_seconds_are_those_computed_by_it_and_its_processes_not_those_waited() -> None:
+    class Waiting(Sums):
+        def cells(self, dataset: str, split: int, tell: Tell) -> list[Record]:
+            time.sleep(0.4)
+            return []
+
+    class Starting(Sums):
+        def cells(self, dataset: str, split: int, tell: Tell) -> list[Record]:
+            code = "import time\nwhile time.process_time() < 0.4: pass"
+            subprocess.run([sys.executable, "-c", code], check=True)
+            return []
+
+    idle, busy = (compute_unit(table, Unit("german", 0), print, False)[1] for table in (Waiting(), Starting()))
+    assert idle < 0.2 < busy
+
+
 def test_a_unit_of_before_that_does_not_say_its_seconds_is_read(tmp_path: Path) -> None:
     records = measure(Sums(), tmp_path, splits=1)
     path, unit = tmp_path / "sums.jsonl", Unit("german", 0)
@@ -222,8 +240,9 @@ def test_two_jobs_give_the_records_of_one(tmp_path: Path) -> None:
     alone = run_table(table, ["german"], 2, FileStore(tmp_path / "one", "trees"))
     together = run_table(table, ["german"], 2, FileStore(tmp_path / "two", "trees"), n_jobs=2)
     assert repr(together) == repr(alone)
-    lines = [sorted((tmp_path / name / "trees.jsonl").read_text().splitlines()) for name in ("one", "two")]
-    assert lines[0] == lines[1]
+    texts = [(tmp_path / name / "trees.jsonl").read_text() for name in ("one", "two")]
+    one, two = (sorted(line.partition(', "seconds"')[0] for line in text.splitlines()) for text in texts)
+    assert one == two
 
 
 DYING = """

@@ -18,7 +18,7 @@ from fewest.models.estimators import LabelsError
 from fewest.models.training import AllOptClassifier, AllOptSearchCV, Architecture, Optimizer
 from fewest.models.training._session import Session
 from fewest.models.training._trainer import Trainer
-from fewest.models.training.search import Stop, StopTally, mark_stops, point
+from fewest.models.training.search import C1Path, Stop, StopTally, mark_stops, point
 
 pytest.importorskip("torch")
 
@@ -79,6 +79,23 @@ def test_another_choice_is_caught(search: AllOptSearchCV) -> None:
     others = search.front_["c1"][~search.front_["chosen"]]
     assert best_by_hand(search.front_, 0.03) not in others.tolist()
     assert best_by_hand(search.front_, 1.0) == search.front_.sort_values(["mean_sev", "c1"])["c1"].iloc[0]
+
+
+def test_references_are_made_once_while_the_model_does_not_change() -> None:
+    """A stop is measured with references that the next phase starts from; a phase makes other ones."""
+    made = []
+
+    def middle(decision: fw.Decision, rows: pd.DataFrame, labels: Any) -> fw.References:
+        made.append(fw.references.near_threshold(decision, rows, labels, width=0.5))
+        return made[-1]
+
+    path = C1Path(AllOptClassifier(**SHORT, references=middle), X, Y)
+    stops = [path.tally(X, Y) for _ in path.walk([0.5, 8.0], [1.0])]
+    assert len(made) == len(stops) + 1  # each branch begins anew where the warm-up ended
+    assert made[0].frame.equals(made[1].frame)
+    assert not made[1].frame.equals(made[2].frame)
+    fresh = path.session.references_under(fw.Decision(path.session.model(), positive="bad"))
+    pd.testing.assert_frame_equal(path.session.references_now().frame, fresh.frame)
 
 
 # c1, roc_auc, accuracy, mean_sev, positives, unreachable -> which is chosen at a tolerance of 0.01

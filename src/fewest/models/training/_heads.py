@@ -50,7 +50,7 @@ class Targets:
 
     def taken(self, head: Head, rows: Any, numbers: Any, reference: Any, feature: Any) -> Any:
         """These rows, each with one feature (n,) from one of its references (n,), as `Head.logits` takes them."""
-        return head.taking(rows, self[numbers][torch.arange(len(rows)), reference], feature)
+        return head.taking(rows, self[numbers][torch.arange(len(rows), device=rows.device), reference], feature)
 
 
 class RaisedTargets(Targets):
