@@ -3,10 +3,11 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-PIP := PIP_DISABLE_PIP_VERSION_CHECK=1 $(BIN)/python -m pip install --quiet -c constraints.txt
+# Bytecode of what is imported is written when it is imported: compiling all of it first takes most of a minute.
+PIP := PIP_DISABLE_PIP_VERSION_CHECK=1 $(BIN)/python -m pip install --quiet --no-compile -c constraints.txt
 # Processes that tests start import the package again and again: from bytecode, whatever the environment says.
 unexport PYTHONDONTWRITEBYTECODE
-# Files in the order of their names: those with many short tests (the doctests of src) come last and fill the gaps.
+# Files in the order that conftest.py gives: those with many short tests (the doctests of src) come last and fill the gaps.
 PYTEST := $(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder
 
 .PHONY: help demo test check bench docs test-slow clean

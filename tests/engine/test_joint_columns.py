@@ -102,17 +102,30 @@ def test_a_column_that_is_a_sum_may_depend_on_any_number_of_features() -> None:
     assert "depends on 9 features together (x0, x1, x2, ...); up to 6 are read" in inside.structure.reason
 
 
-@pytest.mark.parametrize("model", ["additive", "ensemble"])
-def test_rules_weights_and_both_directions_are_kept(model: str) -> None:
+CHOICES: dict[str, dict[str, Any]] = {
+    "rules": {"constraints": Constraints(Linked("a", "b"), Immutable("f"), Implies("c", "d"))},
+    "weights": {"weights": {"a": 2.0, "c": 1.5}},
+    "plus": {"direction": "plus"},
+}
+
+
+@pytest.mark.parametrize(
+    ("model", "choice"),
+    [
+        # weights of polynomials of additive models have a search that is compiled for them alone
+        pytest.param(model, choice, marks=pytest.mark.slow if (model, choice) == ("additive", "weights") else ())
+        for model in ("additive", "ensemble")
+        for choice in CHOICES
+    ],
+)
+def test_rules_weights_and_both_directions_are_kept(model: str, choice: str) -> None:
     X, y = table()
-    rules = Constraints(Linked("a", "b"), Immutable("f"), Implies("c", "d"))
-    for choices in ({"constraints": rules}, {"weights": {"a": 2.0, "c": 1.5}}, {"direction": "plus"}):
-        explainer = explainer_of(FunctionTransformer(steps.ratios), MODELS[model](), X, y)
-        if "direction" in choices:
-            accepted = X[explainer.decision.score(X) < 0.4].iloc[[0]]
-            refs = fw.references.supplied(explainer.decision, accepted, X=X)
-            explainer = fw.Explainer(explainer.decision, refs, n_jobs=1)
-        assert compared(explainer.with_(**choices), X[:20]) > 4
+    explainer = explainer_of(FunctionTransformer(steps.ratios), MODELS[model](), X, y)
+    if choice == "plus":
+        accepted = X[explainer.decision.score(X) < 0.4].iloc[[0]]
+        refs = fw.references.supplied(explainer.decision, accepted, X=X)
+        explainer = fw.Explainer(explainer.decision, refs, n_jobs=1)
+    assert compared(explainer.with_(**CHOICES[choice]), X[:20]) > 4
 
 
 @pytest.mark.parametrize("model", [pytest.param("additive", marks=pytest.mark.slow), "ensemble"])

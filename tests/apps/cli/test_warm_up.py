@@ -1,4 +1,4 @@
-"""``fewest doctor --warm``. This file comes first: what it compiles, the other process finds on disk when it needs it."""
+"""``fewest doctor --warm``. This file comes first: what it compiles, the other process then finds on disk."""
 
 from __future__ import annotations
 
