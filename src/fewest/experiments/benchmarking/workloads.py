@@ -28,7 +28,7 @@ from fewest.experiments.benchmarking.other_tools import other_tools
 from fewest.experiments.benchmarking.service import under_load
 from fewest.experiments.benchmarking.several_references import sparsest
 from fewest.experiments.benchmarking.trees import growth, tree_million
-from fewest.experiments.benchmarking.whole_domains import accepted_cases, any_value
+from fewest.experiments.benchmarking.whole_domains import accepted_cases, any_value, enough
 from fewest.experiments.paper.data import data_folder
 from fewest.tables.schema import Schema
 
@@ -390,6 +390,7 @@ WORKLOADS: dict[str, Callable[[], Iterator[Row]]] = {
     "training": training,
     "model-files": model_files,
     "any-value": any_value,
+    "enough": enough,
     "accepted": accepted_cases,
     "other-tools": other_tools,
 }
