@@ -12,7 +12,14 @@ for library in ("OMP", "OPENBLAS", "MKL"):
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 
 # Every search is compiled once: by the file that comes first, while the other process runs files that hardly search.
-FIRST = ("tests/apps/cli/test_warm_up.py", "tests/models/", "tests/datasets/", "tests/tables/")
+FIRST = (
+    "tests/apps/cli/test_warm_up.py",
+    "tests/apps/serving/",
+    "tests/datasets/",
+    "tests/models/rashomon/",
+    "tests/models/trees/",
+    "tests/tables/",
+)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
