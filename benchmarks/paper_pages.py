@@ -1,6 +1,6 @@
 """Copy what `fewest paper all --data-dir DATA --jobs 2 --out DIR` made into docs/benchmarks/paper.
 
-python benchmarks/paper_pages.py DIR
+python benchmarks/paper_pages.py DIR ["what else is to be said of the run"]
 
 The contents list every page with the datasets and splits it has. Pages that DIR does not have stay, and are marked as
 earlier ones. Left behind are units, JSON and PNG (the same in other forms), what is quick, and cases of datasets whose
@@ -32,7 +32,7 @@ made too, and not copied: their terms do not let rows be passed on.
 """
 
 
-def main(run: Path) -> None:
+def main(run: Path, note: str = "") -> None:
     """Copy, and write the contents."""
     (FOLDER / "figures").mkdir(parents=True, exist_ok=True)
     for picture in run.glob("figures/*.svg"):
@@ -43,14 +43,15 @@ def main(run: Path) -> None:
     for page in run.glob("*.md"):
         if page.stem in paper.names() or (page.stem.startswith("examples-") and _may_be_shown(page)):
             shutil.copy(page, FOLDER)
-    (FOLDER / CONTENTS).write_text("\n\n".join(contents(run)) + "\n", encoding="utf-8")
+    (FOLDER / CONTENTS).write_text("\n\n".join(contents(run, note)) + "\n", encoding="utf-8")
 
 
-def contents(run: Path) -> Iterator[str]:
+def contents(run: Path, note: str) -> Iterator[str]:
     """The parts of the contents."""
     yield f"# {TITLE}"
     yield HOW.strip()
     yield from (line for line in (run / CONTENTS).read_text(encoding="utf-8").splitlines() if line.startswith("Made "))
+    yield from [note] if note else []
     yield "## Tables and cases"
     pages = [page for name in (*paper.names(), "examples") for page in sorted(FOLDER.glob(f"{name}[-.]*md"))]
     yield "\n".join(["| page | datasets |", "|---|---|", *(_line(page, run) for page in pages)])
@@ -86,4 +87,4 @@ def _may_be_shown(page: Path) -> bool:
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]))
+    main(Path(sys.argv[1]), *sys.argv[2:])

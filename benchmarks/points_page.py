@@ -1,6 +1,6 @@
 """Write docs/benchmarks/points.md: SEV1, SEV-cluster and SEV-cluster+F beside the paper's figures.
 
-for t in sev1 sevc sevcf; do fewest paper table $t --splits 10 --out DIR; done; python benchmarks/points_page.py DIR
+fewest paper all --out DIR; python benchmarks/points_page.py DIR
 """
 
 from __future__ import annotations

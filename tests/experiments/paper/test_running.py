@@ -164,6 +164,23 @@ def test_a_units_seconds_are_those_computed_by_it_and_its_processes_not_those_wa
     assert idle < 0.2 < busy
 
 
+def test_nets_of_a_unit_are_trained_on_one_thread() -> None:
+    """In a process of its own: torch counts its threads when it is imported, which it may have been here."""
+    pytest.importorskip("torch")
+    code = """
+from types import SimpleNamespace
+from fewest.experiments.paper.base import Unit
+from fewest.experiments.paper.runner import compute_unit
+def cells(dataset, split, tell):
+    import torch
+    print(torch.get_num_threads())
+    return []
+compute_unit(SimpleNamespace(cells=cells), Unit("german", 0), print, False)
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["1"]
+
+
 def test_a_unit_of_before_that_does_not_say_its_seconds_is_read(tmp_path: Path) -> None:
     records = measure(Sums(), tmp_path, splits=1)
     path, unit = tmp_path / "sums.jsonl", Unit("german", 0)

@@ -39,7 +39,7 @@ SPLITS, QUICK_SPLITS = 10, 1
 # A hundred thousand rows: a split of Diabetes takes as long as ten of most others, and its spread is a tenth of theirs.
 FEWER_SPLITS = {"diabetes": 3}
 # Training, and searching for counterfactuals, takes minutes a model: ten splits of it would take most of a day.
-_FEW = {"compas": 3, "fico": 3, "german": 3, "adult": 1, "diabetes": 1, "headline": 1}
+_FEW = {"compas": 3, "fico": 3, "german": 3, "adult": 1, "diabetes": 1, "headline": 1, "mimic_demo": 1}
 FEWER_IN_TABLE = {
     **dict.fromkeys(("allopt1", "alloptc", "expo", "counterfactuals"), _FEW), "expo_curve": dict.fromkeys(_FEW, 1),
 }  # fmt: skip

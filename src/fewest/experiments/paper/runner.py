@@ -16,6 +16,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -230,6 +231,8 @@ def compute_unit(table: Table, unit: Unit, tell: Tell, forgiving: bool) -> Done:
     """The records of a unit, or its `Failure`, and the seconds on one core; a missing package ends the table."""
     from threadpoolctl import threadpool_limits
 
+    if find_spec("torch") is not None:
+        import torch  # noqa: F401  (it counts its threads when it is imported: a limit from before would not reach it)
     began = _seconds()
     try:
         with threadpool_limits(1):
