@@ -14,7 +14,6 @@ os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 # Every search is compiled once: by the file that comes first, while the other process runs files that hardly search.
 FIRST = (
     "tests/apps/cli/test_warm_up.py",
-    "tests/apps/serving/",
     "tests/datasets/",
     "tests/models/rashomon/",
     "tests/models/trees/",

@@ -116,8 +116,8 @@ def test_expo_trains_on_no_more_rows_than_it_says(monkeypatch: pytest.MonkeyPatc
         raise EnoughError(len(rows.X_train), len(rows.y_train), len(rows.X_test))
 
     table = find("expo")
-    assert (table.settings("diabetes")["rows"], "rows" in table.settings("german")) == (20_000, False)
-    monkeypatch.setattr(allopt, "MOST_ROWS", {"german": 150})
+    assert (table.settings("diabetes")["rows"], "rows" in table.settings("german")) == (10_000, False)
+    monkeypatch.setattr(allopt, "MOST_ROWS", 150)
     monkeypatch.setattr(allopt.ExpoTable, "_train", train)
     with pytest.raises(EnoughError) as caught:
         table.cells("german", 0, lambda line: None)

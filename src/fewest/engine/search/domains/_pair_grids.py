@@ -1,7 +1,7 @@
 """Two features together, over whole domains: the exact score on the grid of their cells.
 
 The score with two features changed is the sum of their profiles and of the terms of `_pair_terms`. Each term is a
-rectangle of the grid; few cells are told apart by them, so the grid has a row and a column for a group of cells.
+rectangle of the grid; few cells differ in them, so the grid has a row and a column for a group of cells.
 """
 
 from __future__ import annotations
