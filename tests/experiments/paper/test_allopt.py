@@ -122,3 +122,19 @@ def test_expo_trains_on_no_more_rows_than_it_says(monkeypatch: pytest.MonkeyPatc
     with pytest.raises(EnoughError) as caught:
         table.cells("german", 0, lambda line: None)
     assert caught.value.args == (150, 150, 200)
+
+
+def test_the_papers_training_learns_from_no_more_rows_than_it_says(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen = []
+
+    def trained(estimator: Any, rows: Rows) -> None:
+        seen.append((len(rows.X_train), len(rows.y_train), len(rows.X_test)))
+        raise KeyboardInterrupt
+
+    table = find("allopt1", preset="paper")
+    assert (table.settings("german")["rows"], "rows" in find("allopt1").settings("german")) == (10_000, False)
+    monkeypatch.setattr(allopt, "MOST_ROWS", 150)
+    monkeypatch.setattr(allopt, "_timed", trained)
+    with pytest.raises(KeyboardInterrupt):
+        table.cells("german", 0, lambda line: None)
+    assert seen == [(150, 150, 200)]
