@@ -23,8 +23,7 @@ FIRST = (
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Files in the order of their names, those of `FIRST` before the others."""
-    items.sort(key=lambda item: not item.nodeid.startswith(FIRST))
-    items.sort(key=lambda item: not item.nodeid.startswith(FIRST[0]))
+    items.sort(key=lambda item: (not item.nodeid.startswith(FIRST[0]), not item.nodeid.startswith(FIRST)))
 
 
 @pytest.fixture(autouse=True)

@@ -25,11 +25,11 @@ FOLDER = Path(__file__).parent.parent / "docs" / "benchmarks" / "paper"
 OPEN_TERMS = ("CC BY 4.0", "ODbL 1.0")
 HOW = """
 `fewest paper all --data-dir DATA --jobs 2 --out DIR`, copied by `benchmarks/paper_pages.py`. Every page says its
-settings; here are its datasets and, in brackets, splits. The paper has ten; of Diabetes there are three, and in tables
-of training and of counterfactuals three of small datasets and one of large ones; `--splits 10` gives all. Ten splits of
-our lines of All-Opt are in [training](../training.md), of SEV-cluster [line by line](sevc-procedures.md), from units
-of their own (`docs/benchmarks/units`). Cases of COMPAS, FICO and Headline are made too, and not copied: their terms do
-not let rows be passed on.
+settings; here are its datasets and, in brackets, splits. The paper has ten; of Diabetes there are three (of
+SEV-cluster ten), and in tables of training and of counterfactuals three of small datasets and one of large ones;
+`--splits 10` gives all. Ten splits of our lines of All-Opt are in [training](../training.md), of SEV-cluster [line by
+line](sevc-procedures.md), from units of their own (`docs/benchmarks/units`). Cases of COMPAS, FICO and Headline are
+made too, and not copied: their terms do not let rows be passed on.
 """
 
 

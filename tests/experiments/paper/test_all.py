@@ -169,7 +169,8 @@ def test_splits_are_ten_but_few_where_models_are_trained_and_one_when_quick() ->
     assert [Plan("x", splits=5).splits_of(name) for name in ("german", "diabetes")] == [5, 5]
     for table in ("allopt1", "alloptc", "expo", "counterfactuals"):
         assert [Plan("x").splits_of(name, table) for name in ("german", "diabetes", "mimic")] == [3, 1, 10]
-    assert {Plan("x").splits_of("diabetes", name) for name in ("sev1", "sevc", "sevcf", "trees")} == {3}
+    assert {Plan("x").splits_of("diabetes", name) for name in ("sev1", "sevcf", "trees")} == {3}
+    assert Plan("x").splits_of("diabetes", "sevc") == 10  # as on its page line by line
 
 
 def test_datasets_that_are_not_here_are_left_out_unless_asked_for(
