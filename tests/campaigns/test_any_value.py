@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import pytest
 
 import any_value
 from fewest.engine.search.domains.any_values import TreeDomains
@@ -19,6 +20,7 @@ def test_an_unfinished_campaign_says_so() -> None:
     assert any_value.main(["--count", "2", "--seconds", "-1"]) == any_value.OVER
 
 
+@pytest.mark.slow
 def test_a_search_that_finds_nothing_is_noticed(monkeypatch: Any) -> None:
     """Negative control."""
     solve = TreeDomains.solve

@@ -21,6 +21,7 @@ mutants = pytest.importorskip("mutants")
 SCRIPT = Path(str(mutants.__file__))
 
 
+@pytest.mark.slow
 def test_a_slice_of_every_format_is_received_without_harm(tmp_path: Path) -> None:
     log = tmp_path / "log.jsonl"
     command = [sys.executable, str(SCRIPT), "--count", "3", "--log", str(log)]

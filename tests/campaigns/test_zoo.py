@@ -28,6 +28,7 @@ def line(table: Table) -> dict[str, Any]:
     return zoo.one_pair(table, MODEL, 2)
 
 
+@pytest.mark.slow
 def test_a_pair_is_compared_and_right(table: Table) -> None:
     found = line(table)
     assert found["counts"]["compared"] > 40

@@ -24,8 +24,8 @@ NEEDS = {"docs/methods/training.md": "torch", "docs/scale.md": "pyarrow", "docs/
 MOST_NOT_RUN = 3
 
 
-def named(page: Path) -> Any:
-    return pytest.param(page, id=NAMES[page])
+def named(page: Path, slow: tuple[str, ...] = ()) -> Any:
+    return pytest.param(page, id=NAMES[page], marks=[pytest.mark.slow] if NAMES[page] in slow else [])
 
 
 @pytest.fixture(scope="module")
@@ -58,7 +58,7 @@ def prepared(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-@pytest.mark.parametrize("page", [named(page) for page in WITH_CODE])
+@pytest.mark.parametrize("page", [named(page, slow=("docs/methods/training.md",)) for page in WITH_CODE])
 def test_every_block_of_a_page_runs_and_prints_what_it_shows(
     page: Path, prepared: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -90,6 +90,7 @@ def test_every_hostile_file_is_refused_with_exit_code_4_and_nothing_of_it_runs(t
     assert not list(tmp_path.glob("**/evil*"))
 
 
+@pytest.mark.slow
 def test_the_judge_sees_a_file_that_is_let_in(tmp_path: Path) -> None:
     """Negative control: an honest model among the others."""
     honest = tmp_path / "honest.skops"
@@ -154,6 +155,7 @@ def test_without_the_audit_a_trap_runs_and_a_cyclic_tree_passes(
     assert load_model(cycle).tree_.children_left[0] == 0
 
 
+@pytest.mark.slow
 def test_a_cyclic_tree_that_is_let_in_hangs(tmp_path: Path) -> None:
     """Negative control: the danger is real. The process is ended once it has been seen not to end by itself."""
     path = tmp_path / "cyclic-tree.skops"

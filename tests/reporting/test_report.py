@@ -148,6 +148,7 @@ def test_a_report_of_a_run_folder_says_what_that_of_the_table_says(tmp_path: Pat
     assert words[0] == words[1]
 
 
+@pytest.mark.slow
 def test_a_thousand_features_with_long_names_stay_below_the_limit() -> None:
     names = [f"{'<&>' * 60}{j}" for j in range(300)]
     page = html(explanations(p=300, n=400, names=names))

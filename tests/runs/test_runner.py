@@ -264,6 +264,7 @@ def test_a_model_that_fails_in_the_middle_keeps_what_was_done(how: str, said: st
         assert [json.loads(line)["part"] for line in journal[1:]] == list(range(9))
 
 
+@pytest.mark.slow
 def test_an_error_in_a_worker_is_the_error_of_the_run(subject: Any, tmp_path: Path) -> None:
     cases = subject.cases.copy()
     cases.loc[555, "code"] = "Z99"

@@ -39,7 +39,7 @@ SETTINGS = {
 }
 
 
-@pytest.fixture(scope="session", params=["local", pytest.param("cluster", marks=pytest.mark.slow)])
+@pytest.fixture(scope="session", params=["local", "cluster"])
 def cluster(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
     """One Java process that is driver and executor; or a master with two workers, five of them."""
     pytest.importorskip("pyspark", reason='Spark is not here: pip install "fewest[spark]"')
@@ -123,6 +123,7 @@ def slowed(df: Any, seconds: float) -> Any:
         return df.mapInArrow(pause, df.schema)
 
 
+@pytest.mark.slow
 def test_answers_of_the_cluster_are_those_of_the_run_folder(session: Any, german: German) -> None:
     df = session.read.parquet(str(german.files))
     answers = explain(df, german.explainer, id="number", keep=["age", "number"])
@@ -158,6 +159,7 @@ def test_the_check_sees_rows_that_are_lost_doubled_or_changed(german: German, br
     check(german.expected, german.expected)
 
 
+@pytest.mark.slow
 def test_types_are_those_in_which_spark_reads_the_run_folder(session: Any, german: German) -> None:
     answers = explain(session.read.parquet(str(german.files)), german.explainer)
     read = session.read.parquet(*map(str, german.parts))
@@ -215,6 +217,7 @@ def noted(log: Path) -> Any:
     return Noted()
 
 
+@pytest.mark.slow
 def test_the_explainer_is_unpacked_once_in_each_process(session: Any, german: German, tmp_path: Path) -> None:
     log = tmp_path / "log"
     decision = fw.Decision(noted(log), threshold=0.4)
@@ -229,6 +232,7 @@ def test_the_explainer_is_unpacked_once_in_each_process(session: Any, german: Ge
     assert 1 <= len(pids) <= 4, "an executor of one core has a Python process or two; 200 chunks were answered"
 
 
+@pytest.mark.slow
 def test_the_log_sees_a_function_that_unpickles_at_every_batch(session: Any, german: German, tmp_path: Path) -> None:
     """Negative control of the test above."""
     from pyspark import cloudpickle
@@ -248,6 +252,7 @@ def test_the_log_sees_a_function_that_unpickles_at_every_batch(session: Any, ger
     assert len(pids) == FILES // 4 * 5 > len(set(pids))
 
 
+@pytest.mark.slow
 def test_a_row_that_does_not_fit_ends_the_job_and_is_named(session: Any, german: German) -> None:
     from pyspark.errors import PythonException
     from pyspark.sql import functions as f
@@ -262,6 +267,7 @@ def test_a_row_that_does_not_fit_ends_the_job_and_is_named(session: Any, german:
         answers.toArrow()
 
 
+@pytest.mark.slow
 def test_dates_decimals_dots_and_names_that_differ_in_case_are_fine(session: Any) -> None:
     days = pd.Timestamp("2026-03-01 00:30") + pd.to_timedelta(np.arange(60), "D")
     X = pd.DataFrame({"a.b": np.arange(60.0), "day": days, "Size": np.arange(60) % 7})
@@ -295,6 +301,7 @@ BAD: dict[str, tuple[dict[str, Any], type[Exception], str]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", BAD)
 def test_calls_that_make_no_sense_are_refused_before_a_job_is_begun(session: Any, german: German, name: str) -> None:
     more, kind, said = BAD[name]
@@ -305,6 +312,7 @@ def test_calls_that_make_no_sense_are_refused_before_a_job_is_begun(session: Any
         explain(df, german.explainer, **more)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("wrong", ["current_timestamp()", "age > 30", "current_date()"])
 def test_times_and_truths_where_numbers_belong_are_refused(session: Any, german: German, wrong: str) -> None:
     df = session.read.parquet(str(german.files)).selectExpr("*", f"{wrong} AS other")
@@ -313,6 +321,7 @@ def test_times_and_truths_where_numbers_belong_are_refused(session: Any, german:
         explain(df, german.explainer)
 
 
+@pytest.mark.slow
 def test_a_table_without_rows_or_columns_is_named(session: Any, german: German) -> None:
     df = session.read.parquet(str(german.files))
     with pytest.raises(DataError, match="the DataFrame has no rows"):
@@ -334,6 +343,7 @@ def test_other_tables_and_sessions_are_refused_without_spark() -> None:
         explain(stream(), explainer)
 
 
+@pytest.mark.slow
 def test_a_model_that_cannot_be_pickled_is_refused(session: Any, german: German) -> None:
     import threading
 

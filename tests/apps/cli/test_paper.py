@@ -153,6 +153,7 @@ if __name__ == "__main__":
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("jobs", mostly_slow(("1", "2"), ("1",)))
 def test_a_real_signal_ends_the_run_and_its_processes(jobs: str, tmp_path: Path) -> None:
     script = tmp_path / "waiting.py"

@@ -76,6 +76,7 @@ def test_what_is_written_can_be_explained_with(table: Path, tmp_path: Path, caps
     assert counts["UNREACHABLE"] == 0
 
 
+@pytest.mark.slow
 def test_a_search_tells_its_stops_and_keeps_its_front(
     table: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -89,6 +90,7 @@ def test_a_search_tells_its_stops_and_keeps_its_front(
     assert printed.err.count("accuracy") == 7
 
 
+@pytest.mark.slow
 def test_the_same_call_gives_the_same_report(table: Path, tmp_path: Path) -> None:
     for name in ("a", "b"):
         assert ask(table, "--seed", "3", "--out", str(tmp_path / name)) == 0

@@ -209,6 +209,7 @@ def test_without_keys_names_are_for_this_machine(start: Callable[..., Service]) 
     assert set(service.client.get("/healthz", headers={"Host": "evil.example"}).json()) == {"status"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("soft", "hard", "fit"), [(64, 1024, 480), (64, 20_000, 1000), (64, 65, 1)])
 def test_the_limit_on_files_is_raised_and_connections_fit_into_it(soft: int, hard: int, fit: int) -> None:
     if resource.getrlimit(resource.RLIMIT_NOFILE)[1] < hard:

@@ -76,6 +76,7 @@ def test_what_the_library_says_is_rationed() -> None:
     assert len(lines(stream)) == RATION
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="this system has no disk that is always full")
 def test_a_full_log_disk_changes_nothing_but_the_log() -> None:
     """A worker is lost meanwhile: it is replaced, and the service ends in order."""

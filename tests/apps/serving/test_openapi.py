@@ -61,6 +61,7 @@ def check(service: Service, examples: int) -> Counter[str]:
     return seen
 
 
+@pytest.mark.slow
 def test_generated_requests_find_nothing_wrong(guarded: Service) -> None:
     check(guarded, 30)
 

@@ -51,7 +51,7 @@ def still_answers(service: Service) -> bool:
         (KILLED, 503, "it was ended by SIGKILL"),
         pytest.param(FAULTS, 503, "it was ended by SIGSEGV", marks=pytest.mark.slow),
         (HANGS, 504, "it took more than 1 seconds"),
-        (HOGS, 503, "out of memory"),
+        pytest.param(HOGS, 503, "out of memory", marks=pytest.mark.slow),
         (RAISES, 500, "ValueError"),
         (NAN, 500, "NaN"),
     ],
@@ -91,6 +91,7 @@ def test_one_bad_request_does_not_spoil_those_that_came_with_it(moody: Service) 
     assert codes == expected
 
 
+@pytest.mark.slow
 def test_no_client_pays_for_a_worker_that_was_killed_while_idle(moody: Service) -> None:
     """Neither the first after the kill, nor one that comes before anybody has noticed."""
     before = moody.event("model ready")["workers"]
@@ -104,6 +105,7 @@ def test_no_client_pays_for_a_worker_that_was_killed_while_idle(moody: Service) 
     assert moody.client.get("/healthz/ready").json()["models"]["a"]["workers"] == before
 
 
+@pytest.mark.slow
 def test_readiness_sees_that_an_idle_worker_has_gone(start: Start, tmp_path: Path) -> None:
     path = tmp_path / "a.fewest"
     path.touch()
@@ -143,6 +145,7 @@ def _children(pid: int) -> list[int]:
     return [int(child) for child in path.read_text().split()]
 
 
+@pytest.mark.slow
 def test_a_model_that_cannot_be_loaded_again_leaves_the_service_up_but_not_ready(start: Start, tmp_path: Path) -> None:
     path = tmp_path / "a.fewest"
     path.touch()
@@ -161,9 +164,11 @@ def test_a_model_that_cannot_be_loaded_again_leaves_the_service_up_but_not_ready
     [
         ("never", "the file holds nothing"),
         pytest.param("crashes", "it ended with code 3", marks=pytest.mark.slow),
-        ("faults", "it was ended by SIGSEGV"),
+        pytest.param("faults", "it was ended by SIGSEGV", marks=pytest.mark.slow),
         pytest.param(
-            "reaches", "it did nothing", marks=pytest.mark.skipif(sys.platform != "linux", reason="no limits")
+            "reaches",
+            "it did nothing",
+            marks=[pytest.mark.slow, pytest.mark.skipif(sys.platform != "linux", reason="no limits")],
         ),
     ],
 )

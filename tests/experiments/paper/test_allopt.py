@@ -41,6 +41,7 @@ def test_a_quick_unit_has_a_record_per_method_and_is_the_same_again(
         assert 0.3 < first.figures["test_accuracy"] <= 1
 
 
+@pytest.mark.slow
 def test_the_papers_training_has_lines_of_its_own_beside_the_printed_figures(monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("pacmap")
     table = find("alloptc", quick=True, preset="paper")

@@ -67,6 +67,7 @@ def test_a_quick_run_on_german_gives_every_method_that_is_installed() -> None:
     assert sev["L2LR sparsest"]["features"] <= sev["L2LR SEV-cluster"]["features"]
 
 
+@pytest.mark.slow
 def test_lines_of_a_missing_package_are_left_out_and_the_settings_know(monkeypatch: pytest.MonkeyPatch) -> None:
     with_all = CounterfactualsTable(quick=True).settings("german")
     monkeypatch.setattr(module, "missing", lambda: ("DiCE", "REVISE", "Wachter", "Growing Spheres"))

@@ -164,6 +164,7 @@ def test_a_units_seconds_are_those_computed_by_it_and_its_processes_not_those_wa
     assert idle < 0.2 < busy
 
 
+@pytest.mark.slow
 def test_nets_of_a_unit_are_trained_on_one_thread() -> None:
     """In a process of its own: torch counts its threads when it is imported, which it may have been here."""
     pytest.importorskip("torch")
@@ -276,6 +277,7 @@ if __name__ == "__main__":
 """
 
 
+@pytest.mark.slow
 def test_a_process_killed_from_outside_is_an_error_and_not_a_wait(tmp_path: Path) -> None:
     (tmp_path / "dying.py").write_text(
         "import os\nfrom fewest.experiments.paper.trees import TreesTable\n"

@@ -72,6 +72,7 @@ def test_levels_first_met_in_the_test_rows_are_no_obstacle() -> None:
     assert (figures["sev_t"], figures["test_accuracy"]) == (1.0, 1.0)
 
 
+@pytest.mark.slow
 def test_a_quick_run_on_german_gives_all_methods_and_the_set() -> None:
     pytest.importorskip("gosdt")
     pytest.importorskip("praxis")

@@ -60,6 +60,7 @@ def search_that(tmp_path, monkeypatch):
     return use
 
 
+@pytest.mark.slow
 def test_a_set_beyond_the_limit_is_refused_with_its_size(table):
     whole = rashomon_set(*table, bound=0.1)
     with pytest.raises(ModelError, match=f"has {len(whole):,} trees, more than max_trees = 10(.|\n)*regularization"):
@@ -137,6 +138,7 @@ def test_progress_is_told_and_nothing_is_printed(table, capfd):
     assert capfd.readouterr() == ("", "")
 
 
+@pytest.mark.slow
 def test_the_package_imports_without_its_extras():
     script = "import sys; sys.modules.update(praxis=None); import fewest; fewest.rashomon.TOptClassifier"
     assert subprocess.run([sys.executable, "-c", script], check=False).returncode == 0

@@ -131,6 +131,7 @@ def test_trying_every_value_catches_what_counts_wrongly(broken, monkeypatch):
     assert not np.allclose(found, expected, equal_nan=True)
 
 
+@pytest.mark.slow
 def test_scores_equal_the_sev_t_of_single_trees_on_german():
     german = load("german")
     schema = Schema.infer(german.X)

@@ -16,6 +16,7 @@ from fewest.models.rashomon.topt import choose, front
 from fewest.models.trees.reach import Reach
 
 
+@pytest.mark.slow
 @parametrize_with_checks([TOptClassifier()])
 def test_scikit_learns_checks_pass(estimator, check):
     assert check(estimator) is None

@@ -51,6 +51,7 @@ def trained(model: str = "logistic", **changes: Any) -> AllOptClassifier:
     return plain.set_params(**changes).fit(GERMAN.X, GERMAN.labels)
 
 
+@pytest.mark.slow
 # Two dozen checks fit tables of a few rows on which no model decides anything positive: that warning is what they see.
 @pytest.mark.filterwarnings("ignore::fewest.errors.FewestWarning")
 @parametrize_with_checks([AllOptClassifier(warmup_epochs=30, epochs=5, optimizer=Optimizer(batch_size=32))])
@@ -181,6 +182,7 @@ def test_early_stopping_ends_a_phase_and_keeps_its_best_epoch() -> None:
     assert long.score(GERMAN.X, GERMAN.labels) > 0.7
 
 
+@pytest.mark.slow
 def test_a_trained_model_can_be_pickled_and_predicts_without_torch(tmp_path: Any) -> None:
     fitted = trained("mlp")
     kept = tmp_path / "model.pkl"

@@ -201,6 +201,7 @@ def test_the_model_is_that_of_the_path_on_all_rows() -> None:
     assert search.best_estimator_.c1 == search.best_c1_
 
 
+@pytest.mark.slow
 def test_the_same_seed_gives_the_same_front_and_model_and_another_another(search: AllOptSearchCV) -> None:
     again, other = searched(), searched(random_state=1, refit=False)
     pd.testing.assert_frame_equal(search.front_, again.front_)
@@ -218,6 +219,7 @@ def test_a_branch_is_the_same_alone_and_beside_others() -> None:
     assert searched(c1=(0.5,), refit=False).front_["c2"].tolist() == [0.0, 1.0]  # the estimator's own
 
 
+@pytest.mark.slow
 def test_folds_and_splitters_hold_out_every_row_once() -> None:
     by_number = searched(c1=(2.0,), validation=2, refit=False).front_
     splitter = StratifiedKFold(2, shuffle=True, random_state=0)
@@ -238,6 +240,7 @@ def test_a_fitted_search_is_a_classifier_explained_by_structure(search: AllOptSe
     np.testing.assert_array_equal(copied.predict(X), search.predict(X))
 
 
+@pytest.mark.slow
 def test_scikit_learns_own_search_is_explained_by_structure_too() -> None:
     grid = GridSearchCV(AllOptClassifier(**SHORT), {"c1": [0.5, 4.0]}, cv=2, scoring="roc_auc").fit(X, Y)
     decision = fw.Decision(grid, positive="bad")
@@ -368,6 +371,7 @@ def test_sev_that_need_not_be_exact_counts_one_or_two(search: AllOptSearchCV) ->
     assert (rough["mean_sev"] <= exact["mean_sev"] + 1e-12).all()
 
 
+@pytest.mark.slow
 def test_a_model_that_went_astray_on_all_rows_is_not_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     found = searched(tolerance=1.0, measures=["roc_auc"])
     assert found.best_c1_ > 0

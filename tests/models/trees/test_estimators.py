@@ -38,6 +38,7 @@ def test_scikit_learns_checks_pass_for_other_settings(estimator, check):
     assert check(estimator) is None
 
 
+@pytest.mark.slow
 @parametrize_with_checks([GOSDTClassifier()])
 def test_scikit_learns_checks_pass_for_gosdt(estimator, check):
     pytest.importorskip("gosdt")
