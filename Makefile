@@ -8,7 +8,8 @@ PIP := PIP_DISABLE_PIP_VERSION_CHECK=1 $(BIN)/python -m pip install --quiet --no
 # Processes that tests start import the package again and again: from bytecode, whatever the environment says.
 unexport PYTHONDONTWRITEBYTECODE
 # Files in the order that conftest.py gives: those with many short tests (the doctests of src) come last and fill the gaps.
-PYTEST := $(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder
+# Three processes on two cores: some tests wait, for a service, a browser or a process they started.
+PYTEST := $(BIN)/python -m pytest -n 3 --dist loadfile --no-loadscope-reorder
 
 .PHONY: help demo test check bench docs test-slow clean
 

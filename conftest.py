@@ -4,19 +4,25 @@ import os
 
 import pytest
 
-# Two processes share two cores, and the tables of the tests are small: threads of BLAS and OpenMP only wait for each
+# Three processes share two cores, and the tables of the tests are small: threads of BLAS and OpenMP only wait for each
 # other (a mixture of Gaussians took 1.5 CPU seconds that takes 1.0 on one thread). Libraries read this when they are
 # loaded; what more threads change is tested where they are asked for by name.
 for library in ("OMP", "OPENBLAS", "MKL"):
     os.environ.setdefault(f"{library}_NUM_THREADS", "1")
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 
-# Every search is compiled once: by the file that comes first, while the other process runs files that hardly search.
+# Every search is compiled once: by the file that comes first, while the other processes run files that hardly search.
 FIRST = (
     "tests/apps/cli/test_warm_up.py",
     "tests/datasets/",
+    "tests/experiments/peers/",
     "tests/models/rashomon/",
+    "tests/models/training/test_kinds_of_loss.py",
+    "tests/models/training/test_loss.py",
     "tests/models/trees/",
+    "tests/persistence/test_hostile.py",
+    "tests/reporting/plots/",
+    "tests/results/drawing/",
     "tests/tables/",
 )
 

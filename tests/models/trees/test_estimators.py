@@ -167,6 +167,7 @@ def test_infinite_numbers_are_refused_by_cell():
         C45Classifier().fit(frame, y)
 
 
+@pytest.mark.slow
 def test_importing_the_package_loads_neither_gosdt_nor_ensembles():
     code = (
         "import sys, fewest.models.trees; from fewest.models.trees import BinaryColumns, guess_thresholds\n"

@@ -92,6 +92,7 @@ def test_words_stand_for_maps() -> None:
         named("tsne")
 
 
+@pytest.mark.slow
 def test_a_missing_pacmap_is_named_with_its_install_line() -> None:
     script = """
 import sys
