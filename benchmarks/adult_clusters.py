@@ -35,14 +35,14 @@ NO_LEVEL = "(none)"
 def mean_sev(decision: Decision, refs: References, rows: Rows) -> float:
     """Over the cases that the tables explain."""
     cases = rows.X_test.iloc[:CASES]
-    cases = cases[decision.verdicts(cases).positive]
+    cases = cases[decision.refuses(cases)]
     return float(Explainer(decision, refs, n_jobs=1, unseen="allow").explain(cases).sev.mean())
 
 
 def without_levels(decision: Decision, refs: References, rows: Rows) -> tuple[References, int]:
     """Levels taken off where none has half of a reference's rows, and how many; its rows: accepted, nearest to it."""
     assert refs.assigner is not None
-    accepted = rows.X_train[(rows.y_train == 0) & ~decision.verdicts(rows.X_train).positive]
+    accepted = rows.X_train[(rows.y_train == 0) & ~decision.refuses(rows.X_train)]
     nearest = refs.assigner.assign(accepted)
     frame, count = refs.frame.astype(dict.fromkeys(refs.frame.select_dtypes(exclude="number"), object)), 0
     for number in range(len(frame)):

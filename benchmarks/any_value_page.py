@@ -100,12 +100,12 @@ def measure(name: str, kind: str, python: str, count: int, seconds: float) -> li
     decision, X, y, test = fitted(name, kind)
     explainer = fw.Explainer(decision, fw.references.anyone(decision, X, y), n_jobs=1, unseen="allow")
     test = explainer.references.schema.conform(test, unseen="allow")
-    cases = test[decision.verdicts(test).positive].iloc[:count]
+    cases = test[decision.refuses(test)].iloc[:count]
     if len(cases) == 0:
         return None
     explainer.explain(cases.iloc[:2])  # compiles
     out, cpu = timed(partial(explainer.explain, cases))
-    turned = ~decision.verdicts(out.turned()).positive
+    turned = ~decision.refuses(out.turned())
     goals = explainer.goals
     if not isinstance(goals, AnyoneGoals):
         raise TypeError("not a search over all values")

@@ -32,7 +32,7 @@ def main(names: list[str]) -> None:
                 centres = references.clusters(decision, rows.X_train, rows.y_train)
             built = time.process_time() - began
             cases = single.schema.conform(rows.X_test, unseen="allow")
-            cases = cases[decision.verdicts(cases).positive]
+            cases = cases[decision.refuses(cases)]
             ways = (single, centres, centres.with_assignment("features"))
             seconds = [_seconds(decision, refs, cases) for refs in ways]
             ratios = " | ".join(f"{part / seconds[0]:.2f}" for part in seconds[1:])

@@ -104,7 +104,7 @@ class Bench:
         decision = fw.Decision(clone(subjects.subject(name, kind).decision.model).fit(X, y), positive=1)
         refs = single(decision, X, y, on_positive="allow")
         cases = refs.schema.conform(X_test, unseen="allow")
-        cases = cases[decision.verdicts(cases).positive].iloc[: CASES[stage]]
+        cases = cases[decision.refuses(cases)].iloc[: CASES[stage]]
         explainer = fw.Explainer(decision, refs, n_jobs=1, unseen="allow")
         explainer.look_inside(cases)
         return cls(decision, explainer, X, y, cases, ROWS[stage], {word: Once(named(word), []) for word in EMBEDDINGS})

@@ -113,7 +113,7 @@ def measure(name: str) -> dict[str, Any]:
 
     decision = fw.Decision(model, positive=positive)
     references = fw.references.single(decision, X, target)
-    cases = X[decision.verdicts(X).positive].iloc[:CASES]
+    cases = X[decision.refuses(X)].iloc[:CASES]
     explainer = fw.Explainer(decision, references, n_jobs=1)
     asked = time.process_time()
     out = explainer.explain(cases)

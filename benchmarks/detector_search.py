@@ -45,7 +45,7 @@ def main() -> None:
     for name, (model, known) in models.items():
         decision = fw.Decision(model)
         explainer = fw.Explainer(decision, fw.references.single(decision, train, known, on_positive="allow"), n_jobs=1)
-        cases = X[decision.verdicts(X).positive].iloc[:CASES]
+        cases = X[decision.refuses(X)].iloc[:CASES]
         explainer.explain(cases.iloc[:20])
         clock[0] = 0.0
         explainer.explain(cases)

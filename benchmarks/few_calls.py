@@ -87,7 +87,7 @@ def main() -> None:
     decision = fw.Decision(model, positive=1, threshold=float(np.quantile(model.predict_proba(german.X)[:, 1], 0.7)))
     references = fw.references.single(decision, german.X, y, centre="median", on_positive="allow")
     explainer = fw.Explainer(decision, references, n_jobs=1, max_nodes=20_000)
-    refused = german.X[decision.verdicts(german.X).positive]
+    refused = german.X[decision.refuses(german.X)]
     explainer.explain(refused.iloc[:1])  # what is measured of a model once
     print("| cases | calls | rows | s in the model | calls before | rows before | s before | other answers |")
     print("|---|---|---|---|---|---|---|---|")

@@ -73,7 +73,7 @@ def measure(data: str, kind: str, count: int) -> list[list[Any]]:
     rows = load_split(data, 0)
     X, y = rows.X_train, rows.y_train
     decision = fw.Decision(fit(kind, data, X, y, False), positive=1)
-    cases = rows.X_test[decision.verdicts(rows.X_test).positive].iloc[:count]
+    cases = rows.X_test[decision.refuses(rows.X_test)].iloc[:count]
     lines: list[list[Any]] = []
     for name, out in ways(decision, X, y, cases, data):
         valid = out.found & turns_alone(decision, out.frame)

@@ -220,7 +220,7 @@ def measured(decision: fw.Decision, X: Any, y: Any, count: int) -> tuple[str, fl
     """Strategy, CPU microseconds per case, share proved, cases, and the reason where the model is not read."""
     references = fw.references.single(decision, X, y, centre="median", on_positive="allow")
     explainer = fw.Explainer(decision, references, n_jobs=1)
-    cases = X[decision.verdicts(X).positive].iloc[:count]
+    cases = X[decision.refuses(X)].iloc[:count]
     first = explainer.with_(max_nodes=2_000).explain(cases.iloc[:2])
     if first.strategies[1] == "levelwise":
         explainer = explainer.with_(max_nodes=2_000)
@@ -286,7 +286,7 @@ def sums_on_fico(count: int) -> list[str]:
         decision = fw.Decision(classifiers()[name]().fit(X, y), positive=1)
         references = fw.references.single(decision, X, y, centre="median", on_positive="allow")
         explainer = fw.Explainer(decision, references, n_jobs=1)
-        asked = cases[decision.verdicts(cases).positive].iloc[:count]
+        asked = cases[decision.refuses(cases)].iloc[:count]
         explainer.explain(asked.iloc[:4])
         spent, searching, outs = [], [], []
         usual = composite.is_searched

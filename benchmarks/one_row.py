@@ -94,7 +94,7 @@ def credit_explainer() -> tuple[fw.Explainer, Any]:
     model = make_pipeline(OneHotEncoder(handle_unknown="ignore"), LogisticRegression(max_iter=1000))
     decision = fw.Decision(model.fit(data.X, data.labels), positive="bad")
     explainer = fw.Explainer(decision, fw.references.single(decision, data.X, data.labels), n_jobs=1)
-    return explainer, data.X[decision.verdicts(data.X).positive].iloc[[0]]
+    return explainer, data.X[decision.refuses(data.X)].iloc[[0]]
 
 
 def main() -> list[Step]:

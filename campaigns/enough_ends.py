@@ -77,7 +77,7 @@ def check(out: fw.Explanations, parts: list[tuple[Enough, ...]], turned: pd.Data
             if not numbers:
                 continue
             rows, ends = [row for row, _ in numbers], [float(getattr(part, side)) for _, part in numbers]
-            changes = ~decision.verdicts(with_value(turned.iloc[rows], feature.columns[0], ends)).positive
+            changes = ~decision.refuses(with_value(turned.iloc[rows], feature.columns[0], ends))
             counts["ends"] += len(ends)
             counts["ends that do not change the outcome"] += int((~changes).sum())
             # The next value of the grid: an end that lies between two of them (a value shown) has one, too.
@@ -90,13 +90,13 @@ def check(out: fw.Explanations, parts: list[tuple[Enough, ...]], turned: pd.Data
             if kept:
                 asked = with_value(turned.iloc[[rows[k] for k in kept]], feature.columns[0], [beyond[k] for k in kept])
                 counts["values just outside"] += len(kept)
-                counts["values just outside that change it"] += int((~decision.verdicts(asked).positive).sum())
+                counts["values just outside that change it"] += int((~decision.refuses(asked)).sum())
         counts["intervals claimed whole"] += sum(part.whole for _, part in numbers)
         for row, part in mine if feature.kind == "category" else ():
             levels = list(feature.levels)
             asked = turned.iloc[[row] * len(levels)].assign(**{feature.columns[0]: levels})
             asked = asked.astype({feature.columns[0]: turned[feature.columns[0]].dtype})
-            fits = ~decision.verdicts(asked).positive
+            fits = ~decision.refuses(asked)
             counts["levels"] += len(levels)
             counts["levels that are wrong"] += sum(
                 (level in part.levels) != bool(fit) for level, fit in zip(levels, fits, strict=True)
@@ -118,7 +118,7 @@ def main() -> int:
             out = explained(table, kind, asked.cases)
             rows = np.flatnonzero(out.answers.moved.any(axis=1))
             turned = out.turned().iloc[rows].reset_index(drop=True)
-            parts = enough_by_row(out.references.decision, out.schema, turned, out.answers.moved[rows])
+            parts = enough_by_row(out.references.decision, out.schema, turned, out.answers.moved[rows], out.profiles)
             counts = check(out, parts, turned)
             total += counts
             print(f"{table} {kind}: {len(rows)} answers, {counts['ends']} ends, {dict(counts)}", flush=True)

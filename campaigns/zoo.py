@@ -116,7 +116,7 @@ class Pair:
 
     def cases(self, decision: fw.Decision, count: int) -> pd.DataFrame:
         """Some rows that are decided against, and one that is not."""
-        positive = decision.verdicts(self.table.X).positive
+        positive = decision.refuses(self.table.X)
         drawn = self.random.permutation(np.flatnonzero(positive))[:count]
         other = self.random.permutation(np.flatnonzero(~positive))[:1]
         return self.table.X.iloc[np.sort(np.concatenate([drawn, other]))]
@@ -268,7 +268,7 @@ def compare(pair: Pair, count: int, tally: Tally) -> None:
     thorough = True
     for said, decision in pair.decisions():
         cases = pair.cases(decision, count)
-        if not decision.verdicts(cases).positive.any() or decision.verdicts(cases).positive.all():
+        if not decision.refuses(cases).any() or decision.refuses(cases).all():
             tally.refused["everybody, or nobody, is decided against"] += 1
             continue
         asked = Asked(pair, said, decision, cases, tally)

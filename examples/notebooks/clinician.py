@@ -33,7 +33,7 @@ print(f"accuracy on masses it has not seen: {model.score(X_test, y_test):.2f}")
 # do.
 
 decision = fw.Decision(model, positive="malignant", threshold=0.3)
-called = decision.verdicts(X_test).positive
+called = decision.refuses(X_test)
 missed = (~called) & (y_test == "malignant").to_numpy()
 print(f"{called.sum()} of {len(X_test)} are called malignant, malignant and missed: {missed.sum()}")
 

@@ -37,7 +37,7 @@ X[["checking_status", "duration_months", "credit_amount", "purpose"]].head(3)
 # The model, the outcome to explain, and what people call the two outcomes.
 
 decision = fw.Decision(model, positive="bad", names={"good": "approved", "bad": "refused"})
-print(f"{decision.verdicts(X).positive.mean():.0%} are refused")
+print(f"{decision.refuses(X).mean():.0%} are refused")
 
 # %%
 # Compared with whose values?

@@ -53,7 +53,7 @@ print(dict(zip(X, model.points_.astype(int).tolist(), strict=True)))
 decision = fw.Decision(model, positive="refused", threshold=5.0)
 references = fw.references.single(decision, X, y)
 explainer = fw.Explainer(decision, references)
-cases = X[decision.verdicts(X).positive][:60]
+cases = X[decision.refuses(X)][:60]
 out = explainer.explain(cases)
 print(out[0])
 print(out[0].proof)

@@ -146,7 +146,7 @@ def _list_alternatives(
     case = case[order]
     towards: Ints32 = goal[order].astype(np.int32)
     after, moved, _ = reach.turn(codes[case], towards)
-    good = ~task.chosen.decision.verdicts(reach.turned(cases.iloc[case], after, moved)).positive
+    good = ~task.chosen.decision.refuses(reach.turned(cases.iloc[case], after, moved))
     sets: dict[int, dict[bytes, int]] = {}
     for k in np.flatnonzero(good).tolist():
         sets.setdefault(int(case[k]), {}).setdefault(moved[k].tobytes(), k)

@@ -37,11 +37,11 @@ def finer(
     values, most = frame.to_dict("records"), 0
     exact = _with_more(schema, MOST_DECIMALS)
     for number in refused if exact.features != schema.features else ():
-        if decision.verdicts(as_frame(exact, [rows[number]])).positive[0]:
+        if decision.refuses(as_frame(exact, [rows[number]]))[0]:
             continue  # refused with all decimals too
         for more in range(1, MOST_DECIMALS + 1):
             trial = as_frame(_with_more(schema, more), [rows[number]])
-            if not decision.verdicts(trial).positive[0]:
+            if not decision.refuses(trial)[0]:
                 values[number], most = trial.to_dict("records")[0], max(most, more)
                 break
     if not most:

@@ -96,7 +96,7 @@ class References(ShownAsCard):
     flexible_of: tuple[int, ...] = ()
     signatures: tuple[Signature | None, ...] = ()
 
-    not_kept: ClassVar[str] = ""  # Why these references cannot go into run folders and saved explainers, if they cannot
+    not_kept: ClassVar[str] = ""  # Why a file does not hold these references, if it does not
 
     def check_kept(self, training_rows: bool = False) -> None:
         """Refuse references that a file would not hold whole, and rows of people unless ``training_rows`` allows it."""

@@ -66,7 +66,7 @@ def single(
     training = TrainingRows.read(decision, X, y, schema, groups, compare=True)
     schema, rows, pool = training.schema, training.accepted, None
     if centre == "medoid":
-        accepted = rows[~decision.verdicts(rows).positive]
+        accepted = rows[~decision.refuses(rows)]
         pool = accepted if len(accepted) else rows
     values = centre_of(schema, rows, centre, pool)
     refs = scored(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -10,6 +11,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from fewest.errors import FewestWarning
+from fewest.tables.arrays import Floats
 
 
 class Precision(NamedTuple):
@@ -42,6 +44,23 @@ class Noise(NamedTuple):
     single: bool  # Whether the scores are numbers of single precision, whatever type they come in
     # The largest difference of all, in units of the threshold: terms that cancel there are rounded on their scale
     near_cut: float
+
+    @classmethod
+    def measured(cls, score: Callable[[pd.DataFrame], Floats], frame: pd.DataFrame, cut: float) -> Noise:
+        """Score a few rows alone and in batches; none where there are no rows."""
+        if len(frame) == 0:
+            return cls(ROWS_TRIED, 0.0, 0.0, False, 0.0)
+        sample = frame.iloc[np.unique(np.linspace(0, len(frame) - 1, min(len(frame), ROWS_TRIED)).astype(int))]
+        n = len(sample)
+        alone = np.concatenate([score(sample.iloc[[i]]) for i in range(n)])
+        size = np.maximum(1.0, np.abs(alone))
+        batches = np.zeros(ROWS_TRIED**2, dtype=int), np.arange(n), np.resize(np.arange(n), ROWS_TRIED**2)
+        apart = [np.abs(score(sample.iloc[rows]) - alone[rows]) for rows in batches]
+        repeated, *mixed = (np.max(part / size[rows]) for part, rows in zip(apart, batches, strict=True))
+        near_cut = max(part.max() for part in apart) / max(1.0, abs(cut))
+        fine = alone * 2.0**16
+        single = bool((alone == alone.astype(np.float32)).all() and (fine != np.round(fine)).any())
+        return cls(n, float(repeated), float(max(repeated, *mixed)), single, float(near_cut))
 
     @property
     def is_rounding(self) -> bool:

@@ -80,7 +80,7 @@ def examine(source: Source) -> ModelCheck:
         warnings.simplefilter("ignore", FewestWarning)
         explainer = Explainer(decision, _references(source), n_jobs=1)
         rows = source.schema.conform(source.X, unseen="allow")
-        cases = rows[decision.verdicts(rows).positive].iloc[:CASES]
+        cases = rows[decision.refuses(rows)].iloc[:CASES]
         if len(cases) == 0:
             raise DataError(
                 f"the model calls no row of {source.name} {decision.positive_name}", do="choose another --threshold"

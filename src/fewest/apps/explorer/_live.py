@@ -127,7 +127,7 @@ class Live:
         for change in answer.changes:
             cells |= written(schema, change.feature, change.after)
         turned = schema.conform(case.assign(**cells), unseen="allow")
-        if answer.plus or not cells or decision.verdicts(turned).positive[0]:
+        if answer.plus or not cells or decision.refuses(turned)[0]:
             return ()
         moved = np.isin(schema.names, [change.feature for change in answer.changes])
         return enough_by_row(decision, schema, turned, moved[None])[0]

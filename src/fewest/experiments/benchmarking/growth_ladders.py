@@ -101,23 +101,23 @@ def _wide(kind: str, p: int) -> float:
     y = (signal + 0.3 * random.normal(size=len(X)) > 0).astype(int)
     decision = Decision(_estimator(kind).fit(X, y))
     explainer = Explainer(decision, references.single(decision, X, y), n_jobs=1)
-    return _per_case(explainer, X[decision.verdicts(X).positive].iloc[:CASES])
+    return _per_case(explainer, X[decision.refuses(X)].iloc[:CASES])
 
 
 def _many_references(kind: str, count: int) -> float:
     """CPU seconds of a case end to end, the sparsest of many references taken."""
     decision, X, cases = _mixed(kind)
-    accepted = X[~decision.verdicts(X).positive].iloc[:count]
+    accepted = X[~decision.refuses(X)].iloc[:count]
     return _per_case(
         Explainer(decision, references.supplied(decision, accepted, X=X, assignment="sparsest"), n_jobs=1),
-        cases[decision.verdicts(cases).positive].iloc[:CASES],
+        cases[decision.refuses(cases)].iloc[:CASES],
     )
 
 
 def _many_rows(kind: str, rows: int) -> float:
     """CPU seconds of a row end to end, about half of them explained, in one call with all."""
     decision, X, cases = _mixed(kind)
-    accepted = X[~decision.verdicts(X).positive].iloc[:1]
+    accepted = X[~decision.refuses(X)].iloc[:1]
     refs = references.supplied(decision, accepted, X=X)
     return _per_case(Explainer(decision, refs, n_jobs=1), cases.iloc[:rows])
 

@@ -110,5 +110,5 @@ def subject(name: str, kind: str) -> Subject:
     refs = references.single(decision, X_train, y_train, on_positive="allow")
     if name == "fico" or refs.score[0] >= decision.cut:
         refs = references.single(decision, X_train, y_train, centre="median", on_positive="allow")
-    cases = X_test[decision.verdicts(refs.schema.conform(X_test, unseen="allow")).positive]
+    cases = X_test[decision.refuses(refs.schema.conform(X_test, unseen="allow"))]
     return Subject(decision, refs, refs.schema.conform(cases, unseen="allow"))

@@ -102,7 +102,7 @@ def tree_million(rows: int = ROWS) -> Iterator[Row]:
     refs = references.leaves(decision, X_train, y_train)
     X, _ = sample(rows)
     reach = refs.reach()
-    cases = X[decision.verdicts(X).positive]
+    cases = X[decision.refuses(X)]
     codes = reach.tree.encode(cases)
     reach.search(codes[:10])
     arrays = cases.to_numpy()

@@ -253,7 +253,7 @@ def _ten_references(subject: subjects.Subject) -> float:
     """End to end with ten accepted test rows as references against one of them."""
     _, X_test, _, _ = subjects.load("fico")
     schema = subject.references.schema
-    accepted = schema.conform(X_test)[~subject.decision.verdicts(schema.conform(X_test)).positive].iloc[:10]
+    accepted = schema.conform(X_test)[~subject.decision.refuses(schema.conform(X_test))].iloc[:10]
     explainers = [
         subject.explainer().with_(
             references=references.supplied(subject.decision, accepted.iloc[:k], schema=schema, assignment="sparsest")

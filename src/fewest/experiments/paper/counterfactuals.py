@@ -160,7 +160,7 @@ class CounterfactualsTable(Table):
 
 def _against(decision: Decision, rows: pd.DataFrame) -> pd.DataFrame:
     """The rows that are decided against."""
-    return rows[decision.verdicts(rows).positive]
+    return rows[decision.refuses(rows)]
 
 
 def _references(decision: Decision, rows: Rows, clusters: tuple[int, float]) -> Iterator[tuple[str, References]]:

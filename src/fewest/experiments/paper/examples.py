@@ -115,7 +115,7 @@ def examples(dataset: str, folder: Place = None, quick: bool = False) -> Example
     explainers = dict(_explainers(dataset, rows, clusters))
     queries = rows.X_test
     for explainer in explainers.values():
-        queries = queries[explainer.decision.verdicts(queries).positive]
+        queries = queries[explainer.decision.refuses(queries)]
     queries = queries[: QUICK_COUNT if quick else COUNT]
     answers = [[_answer(kind, one) for one in explainer.explain(queries)] for kind, explainer in explainers.items()]
     cases = [

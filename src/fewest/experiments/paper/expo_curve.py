@@ -171,7 +171,7 @@ def _measured(model: Any, rows: Rows) -> dict[str, float]:
     with quietly():
         refs = references.single(decision, rows.X_train, rows.y_train, on_positive="allow")
     cases = rows.X_test.iloc[:CASES]
-    cases = cases[decision.verdicts(refs.schema.conform(cases, unseen="allow")).positive]
+    cases = cases[decision.refuses(refs.schema.conform(cases, unseen="allow"))]
     figures = {**performance(model, rows), "decided": float(len(cases)), "sev": math.nan}
     if len(cases):
         sev = Explainer(decision, refs, n_jobs=1, unseen="allow").explain(cases).sev.dropna()

@@ -68,7 +68,7 @@ class FloorsTable(Table):
         for kind in settings["models"]:
             decision = Decision(fit(kind, dataset, X, y, self.quick), positive=1)
             density = credibility.mixture(decision, X, y, n_components=settings["n_clusters"])
-            cases = rows.X_test[decision.verdicts(rows.X_test).positive].iloc[: settings["cases"]]
+            cases = rows.X_test[decision.refuses(rows.X_test)].iloc[: settings["cases"]]
             centres = accepted(references.clusters, decision, X, y, n_clusters=settings["n_clusters"], m=settings["m"])
             ways = (references.single(decision, X, y, on_positive="allow"), centres)
             for way, refs in zip(WAYS, ways, strict=True):

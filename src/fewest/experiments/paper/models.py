@@ -222,7 +222,7 @@ def explain(decision: Decision, refs: References, rows: Rows, densities: Densiti
     """Figures of one way to explain."""
     explainer = Explainer(decision, refs, n_jobs=1, unseen="allow")
     cases = rows.X_test.iloc[:CASES]
-    cases = cases[decision.verdicts(refs.schema.conform(cases, unseen="allow")).positive]
+    cases = cases[decision.refuses(refs.schema.conform(cases, unseen="allow"))]
     if len(cases) == 0:
         return {"decided": 0.0}
     explainer.look_inside(cases)

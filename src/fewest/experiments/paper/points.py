@@ -272,7 +272,7 @@ class SensitivityTable(Table):
             tell(f"    {dataset}, split {split}: {kind}")
             decision = Decision(fit(kind, dataset, rows.X_train, rows.y_train, self.quick), positive=1)
             cases = rows.X_test.iloc[: QUICK_CASES if self.quick else CASES]
-            cases = cases[decision.verdicts(cases).positive]
+            cases = cases[decision.refuses(cases)]
             for share in SHARES:
                 try:
                     refs = moved(decision, rows.X_train, rows.y_train, share)
@@ -293,7 +293,7 @@ def moved(decision: Decision, X: pd.DataFrame, y: Any, share: float) -> Referenc
     way = np.linspace(0, 1, STEPS + 1)
     line = pd.DataFrame(near.to_numpy() + way[:, None] * (far - near).to_numpy(), columns=numbers)
     line = line.assign(**levels)[list(X.columns)]
-    positive = decision.verdicts(line).positive
+    positive = decision.refuses(line)
     if positive[0] or not positive.any():
         raise ModelError(
             "the line from the mean of the negatives to that of the positives does not cross the boundary once",

@@ -109,12 +109,12 @@ class FittedPeer:
         cases = schema.conform(X, unseen="allow")
         if len(cases) == 0:
             raise DataError("the table of cases is empty", do="pass at least one row")
-        against = np.flatnonzero(decision.verdicts(cases).positive)
+        against = np.flatnonzero(decision.refuses(cases))
         found = np.zeros(len(cases), dtype=bool)
         if len(against) == 0:
             return Counterfactuals(schema, cases, cases, found)
         made = self.find(cases.iloc[against])
-        found[against] = ~decision.verdicts(made).positive
+        found[against] = ~decision.refuses(made)
         row_of = np.zeros(len(cases), dtype=np.int64)
         row_of[against] = np.arange(len(against))
         frame = mix(cases, made, row_of, dict.fromkeys(schema.columns, found))

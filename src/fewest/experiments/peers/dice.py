@@ -65,7 +65,7 @@ class DiCE:
         with _quiet():
             dice_ml = _package()
             numbers = [feature.name for feature in schema.features if feature.is_numeric]
-            table = plain.as_text(rows).assign(**{OUTCOME: decision.verdicts(rows).positive.astype(int)})
+            table = plain.as_text(rows).assign(**{OUTCOME: decision.refuses(rows).astype(int)})
             data = dice_ml.Data(dataframe=table, continuous_features=numbers, outcome_name=OUTCOME)
             model = dice_ml.Model(model=plain, backend="sklearn")
             explainer = dice_ml.Dice(data, model, method="random")

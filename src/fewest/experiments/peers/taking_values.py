@@ -106,7 +106,7 @@ class NICE:
         check_word("reward", self.reward, ("sparsity", "proximity"))
         training = TrainingRows.read(decision, X, y)
         schema, rows = training.schema, training.frame
-        accepted = ~decision.verdicts(rows).positive
+        accepted = ~decision.refuses(rows)
         justified = accepted & training.labels.accepted
         pool = rows[justified if justified.any() else accepted]
         if len(pool) == 0:

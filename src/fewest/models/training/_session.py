@@ -204,7 +204,7 @@ class Session:
         Nothing leads from a reference that is decided positive already: there no case has an SEV+.
         """
         loss: SevLoss = self.estimator.group("loss")
-        if loss.direction == "plus" and decision.verdicts(refs.frame).positive.any():
+        if loss.direction == "plus" and decision.refuses(refs.frame).any():
             return np.empty(0, dtype=np.int64)
         limits = loss.limits(self.schema.names)
         explainer = Explainer(decision, refs, unseen="allow", direction=loss.direction, constraints=limits)

@@ -281,7 +281,7 @@ class AllOptClassifier(TrainedClassifier):
                 FewestWarning,
                 stacklevel=3,
             )
-        if not decision.verdicts(session.frame).positive.any():
+        if not decision.refuses(session.frame).any():
             warnings.warn(
                 f'the trained model decides no row "{self.positive_}", so there is nothing to explain. Lower c1.',
                 FewestWarning,

@@ -232,7 +232,7 @@ def _ordered(values: Floats) -> Ints:
 def _hold_against(decision: Decision, tree: Tree, X: pd.DataFrame) -> None:
     """Refuse a reading that does not decide as the model does."""
     rows = X.iloc[:: max(1, len(X) // SAMPLE)]
-    if (tree.decide(rows) != decision.verdicts(rows).positive).any():
+    if (tree.decide(rows) != decision.refuses(rows)).any():
         raise ModelError(
             "what was read of the tree does not reproduce its decisions: a transformer may not be monotone",
             do="use references.single or clusters: they explain any model",

@@ -208,7 +208,7 @@ class TheoremsFigure(Figure):
         rows = _part(self, dataset)
         model = CARTClassifier(max_depth=DEPTH).fit(rows.X_train, rows.y_train)
         decision = Decision(model, positive=1)
-        cases = rows.X_test[decision.verdicts(rows.X_test).positive]
+        cases = rows.X_test[decision.refuses(rows.X_test)]
         if len(cases) == 0 or model.tree_.positive[model.tree_.leaves].all():
             raise NotOfThisTableError(f"a tree of depth {DEPTH} decides every case alike")
         refs: Any = references.leaves(decision, rows.X_train, rows.y_train)
