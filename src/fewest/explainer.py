@@ -24,6 +24,7 @@ from fewest.engine.goals import answer_table, goals_of
 from fewest.engine.model_reading import ModelReader, ModelReading
 from fewest.engine.points import ENGINE
 from fewest.engine.sufficient_sets import Sufficient, check_whole_domains, sufficient_sets
+from fewest.engine.value_profiles import ValueProfiles
 from fewest.errors import (
     DataError,
     FewestWarning,
@@ -140,6 +141,7 @@ class Explainer(ShownAsCard):
         )  # fmt: skip
         self.reader = ModelReader(decision, self.schema, self.references.frame, opaque=structure == "opaque")
         self.goals = goals_of(self._chosen, self.reader, engine)
+        self._profiles = ValueProfiles(self.reader)
 
     def with_(self, **changes: Any) -> Explainer:
         """A new explainer with some of the choices replaced."""
@@ -207,7 +209,10 @@ class Explainer(ShownAsCard):
         references = self.references if work.references is None else work.references()
         plus = self.direction == "plus"
         seconds, weighted, reach = time.monotonic() - began, bool(self.weights), self.goals.reach
-        out = Explanations(frame, references, answers, work.strategies, plus, weighted, seconds, work.notes, reach)
+        out = Explanations(
+            frame, references, answers, work.strategies, plus, weighted, seconds, work.notes, reach,
+            profiles=self._profiles,
+        )  # fmt: skip
         return warned_of_wrong_ways(out)
 
     def least(self, answers: Explanations) -> Explanations:

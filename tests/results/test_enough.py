@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from functools import cache
 from typing import Any
 
@@ -87,6 +88,90 @@ def test_an_end_that_is_one_step_off_is_caught(monkeypatch: pytest.MonkeyPatch) 
     end = enough._to_the_step
     monkeypatch.setattr(enough, "_to_the_step", lambda *given: end(*given) + 1.0)
     assert wrong_ends(decision, X, out) > 0
+
+
+def asked_row_by_row(out: fw.Explanations) -> tuple[list[int], list[tuple[enough.Enough, ...]]]:
+    """The rows with an answer, and what is enough of each, asked of the model."""
+    rows = np.flatnonzero(out.answers.moved.any(axis=1)).tolist()
+    return rows, [out.enough(row) for row in rows]
+
+
+def counting(decision: fw.Decision, monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """The sizes of the tables that the model is asked about from now on."""
+    sizes, ask = [], type(decision).refuses
+
+    def asked(self: fw.Decision, table: pd.DataFrame) -> Any:
+        sizes.append(len(table))
+        return ask(self, table)
+
+    monkeypatch.setattr(type(decision), "refuses", asked)
+    return sizes
+
+
+@pytest.mark.parametrize("number", range(len(MODELS)), ids=["trees", "linear"])
+def test_runs_that_are_read_are_those_that_asking_finds(number: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    decision, _, out = explained(number)
+    rows, asked = asked_row_by_row(out)
+    monkeypatch.setattr(enough, "FEW", 1)
+    out._enough(rows)  # lays the model out over the values, and tries it on some
+    sizes = counting(decision, monkeypatch)
+    assert out._enough(rows) == asked
+    levels = sum(part.feature == "home" for parts in asked for part in parts)
+    assert 0 < sum(sizes) <= 4 * sum(len(parts) for parts in asked) + 3 * levels
+
+
+@pytest.mark.parametrize("number", range(len(MODELS)), ids=["trees", "linear"])
+def test_runs_that_were_read_wrongly_are_asked_for(number: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What was read one value too far, or not far enough, is not what the model says at the ends."""
+    _, _, out = explained(number)
+    rows, asked = asked_row_by_row(out)
+    monkeypatch.setattr(enough, "FEW", 1)
+    profiles, met = out.profiles, set()
+    assert profiles is not None
+    for way in (-1, 1):
+
+        def shifted(*given: Any, way: int = way) -> Any:
+            read = {j: np.roll(fits, way, axis=1) for j, fits in profiles(*given).items()}
+            met.update(read)
+            return read
+
+        wrong = replace(out, profiles=shifted)
+        assert wrong._enough(rows) == asked
+        monkeypatch.setattr(enough, "_asked", believing(enough._asked))
+        assert wrong._enough(rows) != asked  # the twin that takes the model's yes for granted
+        monkeypatch.undo()
+        monkeypatch.setattr(enough, "FEW", 1)
+    assert len(met) == 2
+
+
+def believing(ask: Any) -> Any:
+    """Asks nothing where several things would be asked at once: ends change the outcome, what is outside does not."""
+
+    def asked(decision: fw.Decision, turned: pd.DataFrame, cells: Any) -> Any:
+        if len(cells) == 1:
+            return ask(decision, turned, cells)
+        return [np.full(len(rows), k % 4 > 1) for k, (_, rows, _) in enumerate(cells)]
+
+    return asked
+
+
+def test_other_values_are_laid_out_anew() -> None:
+    _, _, out = explained(1)
+    moved = np.zeros((len(out), 3), dtype=bool)
+    moved[:, 0] = True
+    assert out.profiles is not None
+    low, high = (out.profiles(out.turned(), moved, {0: grid})[0] for grid in (np.arange(5.0), np.arange(55.0, 60.0)))
+    assert low.mean() > high.mean()
+
+
+def test_nothing_is_read_of_a_model_that_cannot_be(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(enough, "FEW", 1)
+    decision = fw.Decision(lambda rows: rows["debt"].to_numpy() / 100)
+    refs = fw.references.supplied(decision, {"debt": [20]}, X={"debt": [0, 20, 100]})
+    out = fw.Explainer(decision, refs).explain({"debt": [90, 80]})
+    assert out.profiles is not None
+    assert out.profiles(out.turned(), out.answers.moved, {0: np.arange(100.0)}) == {}
+    assert [str(part) for (part,) in out._enough([0, 1])] == ["debt 49 or less"] * 2
 
 
 def test_the_value_just_outside_does_not_change_the_outcome_and_both_ends_do() -> None:

@@ -139,7 +139,7 @@ class Sight(DomainRows):
         seen = self.prepared(mixed)
         if not np.allclose(prepared, seen, rtol=1e-12, atol=1e-12, equal_nan=True):
             raise DoubtError(OTHER_COLUMNS)
-        self.inside.wide_enough(seen).check_decisions(seen, self.inside.encoding.decision.verdicts(mixed).positive)
+        self.inside.wide_enough(seen).check_decisions(seen, self.inside.encoding.decision.refuses(mixed))
 
     def prepared(self, frame: pd.DataFrame) -> Floats:
         """Rows as the structure is defined on them."""
@@ -199,7 +199,7 @@ class AnyoneTask(DomainTask):
             np.array([domain.measured for domain in self.sight.domains]),
             np.array([feature.scale for feature in schema.features], dtype=np.float64), weight, forbidden,
             float(self.chosen.constraints.most), float(structure.reading.cut), float(structure.reading.tolerance),
-            float(self.sight.search.base), np.ascontiguousarray(self.sight.search.left_levels),
+            float(self.sight.search.base), self.sight.search.left_levels,
             self.chosen.weights is None, int(self.alternatives),
         )  # fmt: skip
 

@@ -19,7 +19,7 @@ from fewest.engine.model_reading import OTHER_COLUMNS, OTHER_DECISIONS, SAMPLE, 
 from fewest.engine.search.domains.nearest_values import Nearest, Ways, WayValues
 from fewest.engine.structure.base import Additive, Ensemble
 from fewest.errors import DoubtError, UsageError
-from fewest.references.domains import MOST_VALUES, Domain
+from fewest.references.domains import MOST_VALUES, Domain, domain_of
 from fewest.references.landing_rows import Landed
 from fewest.results.answers import Answers
 from fewest.results.decimals import NOT_ASKED
@@ -84,7 +84,7 @@ class Roads:
                 to = as_numbers(shown[feature.columns[0]], feature)
                 going = moved[:, j] & np.isfinite(own[:, j]) & np.isfinite(to) & (own[:, j] != to)
                 values, whole[j] = _grid(feature, own[going, j], to[going])
-            domain = _domain(schema, feature, shown, values)
+            domain = domain_of(schema, feature, shown, values)
             if going.any():
                 kept = constraints.leave(schema, feature, domain.frame) | np.isin(domain.number, to[going])
                 domain = domain.take(kept)
@@ -151,16 +151,6 @@ def _grid(feature: Feature, own: Floats, to: Floats) -> tuple[Floats, bool]:
     return np.union1d(np.round(steps / power, max(feature.decimals, 0)), to), count <= MOST_VALUES
 
 
-def _domain(schema: Schema, feature: Feature, shown: pd.DataFrame, values: Floats) -> Domain:
-    """Values of a feature as rows, the other features as in the first case."""
-    frame = shown.iloc[np.zeros(len(values), dtype=int)].reset_index(drop=True)
-    if len(values) == 0:
-        return Domain(feature, frame, values)
-    frame = schema.conform(frame.assign(**{feature.columns[0]: values}), unseen="allow")
-    number, place = np.unique(as_numbers(frame[feature.columns[0]], feature), return_index=True)
-    return Domain(feature, frame.iloc[place].reset_index(drop=True), number)
-
-
 def _searched(roads: Roads, inside: ModelReading, nodes: int) -> Nearest:
     """What the exact search finds, asked of nothing but what was read of the model."""
     n = len(roads.cases)
@@ -216,7 +206,7 @@ def _checked(roads: Roads, inside: ModelReading, prepared: Floats, blocks: list[
             columns = np.flatnonzero(inside.feature_of() == j)
             most[0, columns] = np.maximum(most[0, columns], np.abs(block).max(axis=0))
     wide = inside.wide_enough(most)
-    positive = inside.encoding.decision.verdicts(frame).positive
+    positive = inside.encoding.decision.refuses(frame)
     try:
         wide.check_decisions(seen, positive)
     except DoubtError:
@@ -245,7 +235,7 @@ def _turned(decision: Decision, constraints: Constraints, roads: Roads, places: 
     """Whether the model's outcome is the other one at these places, and all values are allowed."""
     frame = roads.written(places)
     allowed = constraints.permitted(roads.schema, roads.cases, frame)
-    return np.asarray(~decision.verdicts(frame).positive & (allowed | ~roads.moved).all(axis=1))
+    return np.asarray(~decision.refuses(frame) & (allowed | ~roads.moved).all(axis=1))
 
 
 def _tried(decision: Decision, constraints: Constraints, roads: Roads) -> tuple[Ints, Bools]:

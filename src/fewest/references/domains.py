@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -12,7 +13,7 @@ from fewest.tables.arrays import Bools, Floats
 from fewest.tables.closeness import as_numbers, ordered_numbers
 from fewest.tables.saved_schema import plain
 from fewest.tables.schema import Feature, Schema
-from fewest.tables.values import typed_column
+from fewest.tables.values import decoded, typed_column, written
 
 MOST_VALUES = 50_000  # of one feature; finer grids are thinned evenly
 
@@ -60,12 +61,42 @@ def read_domain(
         cells = cells[(numbers >= ends[0]) & (numbers <= ends[1])].drop_duplicates()
     else:
         cells = cells.drop_duplicates()
-    frame = typical.iloc[np.zeros(len(cells), dtype=int)].reset_index(drop=True)
-    frame = schema.conform(frame.assign(**{name: cells[name].array for name in feature.columns}), unseen="allow")
+    frame = _rows_of(schema, feature, typical, cells)
     number = ordered_numbers(feature, frame)
     rank = number if not np.isnan(number).all() else _places(feature, frame)
     order = np.argsort(rank, kind="stable")[_thin(len(frame))]
     return Domain(feature, frame.iloc[order].reset_index(drop=True), number[order])
+
+
+def domain_from(schema: Schema, feature: Feature, typical: pd.DataFrame, stated: Mapping[str, Any]) -> Domain:
+    """The domain of which `Domain.stated` was asked; a `ValueError` where there would be too many values."""
+    if "values" in stated:
+        values = [decoded(value, feature, schema) for value in stated["values"]]
+        cells = pd.DataFrame([written(schema, feature.name, value) for value in values], columns=list(feature.columns))
+    else:
+        step = 10.0 ** int(stated["decimals"])
+        first, last = (round(float(stated[end]) * step) for end in ("low", "high"))
+        if not 0 <= last - first < MOST_VALUES:
+            raise ValueError(f"the values of {feature.name} are not a grid")
+        numbers = np.round(np.arange(first, last + 1) / step, int(stated["decimals"]))
+        cells = pd.DataFrame({feature.columns[0]: numbers})
+    frame = _rows_of(schema, feature, typical, cells)
+    return Domain(feature, frame, ordered_numbers(feature, frame))
+
+
+def _rows_of(schema: Schema, feature: Feature, typical: pd.DataFrame, cells: pd.DataFrame) -> pd.DataFrame:
+    """The typical case with each of these values of a feature."""
+    frame = typical.iloc[np.zeros(len(cells), dtype=int)].reset_index(drop=True)
+    return schema.conform(frame.assign(**{name: cells[name].array for name in feature.columns}), unseen="allow")
+
+
+def domain_of(schema: Schema, feature: Feature, like: pd.DataFrame, values: Floats) -> Domain:
+    """Numbers of a feature as its domain, the other features as in the first row of ``like``."""
+    if len(values) == 0:
+        return Domain(feature, like.iloc[:0].reset_index(drop=True), values)
+    frame = _rows_of(schema, feature, like, pd.DataFrame({feature.columns[0]: values}))
+    number, place = np.unique(as_numbers(frame[feature.columns[0]], feature), return_index=True)
+    return Domain(feature, frame.iloc[place].reset_index(drop=True), number)
 
 
 def _grid(feature: Feature, numbers: Floats, low: float, high: float) -> Floats:

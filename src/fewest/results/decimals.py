@@ -65,7 +65,7 @@ def _enough(out: Shown) -> Ints:
         named = mix(case, short, places, take)  # as the sentence shows the case: the changed features alone
         ends = (after.iloc[left], short) if out.plus else (short, after.iloc[left])
         rows = pd.concat([short, named[has], mix(*ends, places, take)[has]], ignore_index=True)
-        whole, part, turned = np.split(out.references.decision.verdicts(rows).positive, [n, n + int(has.sum())])
+        whole, part, turned = np.split(out.references.decision.refuses(rows), [n, n + int(has.sum())])
         seen = _differ(schema, short, goals.iloc[left]) | ~_differ(schema, case, goals.iloc[left])
         holds = (seen | ~moved[left]).all(axis=1) & (whole == refused[left])  # changes are still to be seen
         holds[has] &= (part == refused[left][has]) & (turned == out.plus)

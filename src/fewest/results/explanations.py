@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from importlib import import_module
 from pathlib import Path
@@ -20,7 +20,7 @@ from fewest.references.base import References
 from fewest.references.file import Saved
 from fewest.results import decimals, record
 from fewest.results.answers import Answers
-from fewest.results.enough import Enough, enough_by_row
+from fewest.results.enough import Enough, Profiles, enough_by_row
 from fewest.results.explanation import STATUSES, About, Change, Explanation, Fact, Status
 from fewest.results.export import also_written, as_csv, write_excel
 from fewest.results.lookup import ByLabel, places_of
@@ -55,6 +55,7 @@ class Explanations:
     notes: tuple[str, ...] = ()
     reach: Reach | None = None
     rows: npt.NDArray[np.int64] | None = None  # of a part: places in the table that was explained
+    profiles: Profiles | None = field(default=None, repr=False)  # scores over values, as they were read of the model
 
     @property
     def schema(self) -> Schema:
@@ -227,9 +228,7 @@ class Explanations:
         return mix(start, goal, goal_of, take)
 
     def enough(self, row: int) -> tuple[Enough, ...]:
-        """How much is enough: for each changed feature the values that still change the outcome, the others as shown.
-
-        Asked of the model itself, on the feature's grid and inside the range seen in training.
+        """For each changed feature the values on its grid, inside the range seen, that the model confirms are enough.
 
         Examples
         --------
@@ -244,7 +243,8 @@ class Explanations:
     def _enough(self, rows: list[int]) -> list[tuple[Enough, ...]]:
         if self.plus:
             raise UsageError("how much is enough is not defined for SEV+", do='use direction="minus"')
-        return enough_by_row(self.references.decision, self.schema, self._after.iloc[rows], self.answers.moved[rows])
+        decision, moved = self.references.decision, self.answers.moved[rows]
+        return enough_by_row(decision, self.schema, self._after.iloc[rows], moved, self.profiles)
 
     @cached_property
     def _after(self) -> pd.DataFrame:

@@ -31,6 +31,7 @@ def warm_up() -> Check:
         explainer.explain(cases, alternatives=1)
         if isinstance(explainer.references, references.Anyone):
             explainer.least(out)
+            out.to_json(enough=True)
     return Check("searches", True, f"compiled, {time.monotonic() - began:.1f} s", needed=False)
 
 
@@ -40,16 +41,21 @@ def _questions() -> Iterator[tuple[Explainer, pd.DataFrame]]:
     from sklearn.linear_model import LogisticRegression
     from sklearn.neighbors import KNeighborsClassifier
     from sklearn.neural_network import MLPClassifier
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import PolynomialFeatures
     from sklearn.tree import DecisionTreeClassifier
 
     random = np.random.default_rng(0)
     X = pd.DataFrame(random.normal(size=(N_ROWS, N_FEATURES)).round(2), columns=list("abcdef"))
     y = (X.sum(axis=1) > 0).astype(int).to_numpy()
     network = MLPClassifier((4, 3), max_iter=400, tol=1e-2, random_state=0)
-    for model in (LogisticRegression(), GradientBoostingClassifier(n_estimators=8), network, KNeighborsClassifier()):
+    products = make_pipeline(PolynomialFeatures(2, interaction_only=True, include_bias=False), LogisticRegression())
+    trees = GradientBoostingClassifier(n_estimators=8)
+    for model in (LogisticRegression(), trees, network, KNeighborsClassifier(), products):
         decision = Decision(model.fit(X, y), positive=1)
         reference = references.single(decision, X, y)
-        for more in ({}, {"weights": {"a": 2.0}}, {"credibility": mixture(decision, X, y, quantile=0.5)}):
+        weights, floor = {"weights": {"a": 2.0}}, {"credibility": mixture(decision, X, y, quantile=0.5)}
+        for more in ({}, weights) if model is products else ({}, weights, floor, {**weights, **floor}):
             yield Explainer(decision, reference, n_jobs=1, **more), X
         if isinstance(model, LogisticRegression | GradientBoostingClassifier):
             for others in (references.anyone(decision, X, y), references.accepted(decision, X, y)):
@@ -57,6 +63,8 @@ def _questions() -> Iterator[tuple[Explainer, pd.DataFrame]]:
         if isinstance(model, GradientBoostingClassifier):
             engine = replace(ENGINE, solve=_impatient)
             yield Explainer(decision, reference, n_jobs=1, engine=engine), X
+            strict = Decision(model, positive=1, threshold=0.01)  # nobody gets there: sets of all sizes are tried
+            yield Explainer(strict, references.anyone(strict, X, y), n_jobs=1), X.iloc[:2]
     members = [("linear", LogisticRegression()), ("trees", GradientBoostingClassifier(n_estimators=8))]
     votes = Decision(VotingClassifier(members, voting="soft").fit(X, y), positive=1)
     yield Explainer(votes, references.single(votes, X, y), n_jobs=1), X

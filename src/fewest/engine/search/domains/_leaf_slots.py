@@ -65,11 +65,14 @@ class LeafPaths(NamedTuple):
 
 
 class Runs(NamedTuple):
-    """The cells of all slots as runs: one for a range, several for a set."""
+    """The cells of all slots as runs: one for a range, several for a set, none where no value is allowed.
 
-    start: Ints  # (slots + 1,): First run of each slot
-    low: Ints32  # (runs,)
-    high: Ints32
+    Cells are counted through all features, with a place more after those of each: its cells begin at `zero`.
+    """
+
+    start: Ints32  # (slots + 1,): First run of each slot
+    span: Ints32  # (runs, 2): Its first cell, and the one after its last
+    zero: Ints  # (p + 1,): First cell of each feature
 
 
 class WalkedTrees(NamedTuple):
@@ -77,6 +80,7 @@ class WalkedTrees(NamedTuple):
 
     root: Ints32  # (trees,)
     node: Ints32  # (nodes, 4): Test, left, right and the test's feature; for leaves -1, 0, 0 and the number of the leaf
+    leads: Bools  # (tests, 2): Whether some allowed value goes right, and left
 
 
 class FeatureCells(NamedTuple):
@@ -123,7 +127,8 @@ def lay_out(
     leaves, paths, leaf_of = _leaves(ensemble, test_of, tests, np.append(cells.ranged, True), cells.start)
     asks = np.where(test_of >= 0, np.append(owner, 0)[test_of], leaf_of)
     nodes = np.column_stack([test_of, ensemble.left, ensemble.right, asks]).astype(np.int32)
-    walk = WalkedTrees(ensemble.root, np.ascontiguousarray(nodes))
+    leads = (tests.low <= tests.high) | (tests.bits != 0).any(axis=2)
+    walk = WalkedTrees(ensemble.root, np.ascontiguousarray(nodes), leads)
     return tests, leaves, paths, _runs(leaves, cells), walk, cells
 
 
@@ -134,13 +139,14 @@ def _runs(leaves: LeafSlots, cells: FeatureCells) -> Runs:
     inside &= np.arange(inside.shape[1]) < count[:, None]
     steps = np.diff(inside.astype(np.int8), axis=1, prepend=0, append=0)
     of, low = np.nonzero(steps > 0)
-    slot = np.concatenate([np.flatnonzero(~sets), np.flatnonzero(sets)[of]])
-    order = np.argsort(slot, kind="stable")
-    return Runs(
-        np.searchsorted(slot[order], np.arange(len(sets) + 1)).astype(np.int64),
-        np.concatenate([leaves.low[~sets], low])[order].astype(np.int32),
-        np.concatenate([leaves.high[~sets], np.nonzero(steps < 0)[1] - 1])[order].astype(np.int32),
-    )
+    ranges = np.flatnonzero(~sets & (leaves.low <= leaves.high))
+    slot = np.concatenate([ranges, np.flatnonzero(sets)[of]])
+    span = np.column_stack([
+        np.concatenate([leaves.low[ranges], low]), np.concatenate([leaves.high[ranges] + 1, np.nonzero(steps < 0)[1]]),
+    ])  # fmt: skip
+    order, zero = np.argsort(slot, kind="stable"), cells.start + np.arange(len(cells.start))
+    start = np.searchsorted(slot[order], np.arange(len(sets) + 1)).astype(np.int32)
+    return Runs(start, (span + zero[leaves.feature[slot], None])[order].astype(np.int32), zero)
 
 
 def _cells(ensemble: Ensemble, tests: Tests, values: Sequence[FeatureValues]) -> tuple[FeatureCells, list[Bools]]:

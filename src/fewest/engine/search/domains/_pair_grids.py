@@ -30,19 +30,16 @@ def _gather(trees, near, pair, a, b):  # type: ignore[no-untyped-def]
 
 
 @inner(inline="always")
-def _group(runs, slots, edge, group):  # type: ignore[no-untyped-def]
+def _group(runs, slots, edge, group, first, last):  # type: ignore[no-untyped-def]
     """Put the cells of a feature that no slot tells apart into groups; how many."""
-    for c in range(edge.shape[0]):
+    for c in range(first, last):
         edge[c] = False
     for k in range(slots.shape[0]):
         for run in range(runs.start[slots[k]], runs.start[slots[k] + 1]):
-            if runs.low[run] <= runs.high[run]:
-                edge[runs.low[run]] = True
-                if runs.high[run] + 1 < edge.shape[0]:
-                    edge[runs.high[run] + 1] = True
+            edge[runs.span[run, 0]], edge[runs.span[run, 1]] = True, True
     n = 0
-    for c in range(edge.shape[0]):
-        n += c > 0 and edge[c]
+    for c in range(first, last):
+        n += c > first and edge[c]
         group[c] = n
     return n + 1
 
@@ -53,23 +50,19 @@ def _fill(runs, pair, rows, columns, n, grid, wide):  # type: ignore[no-untyped-
     for k in range(n):
         one, two, inside, worth = pair.slots[k, 0], pair.slots[k, 1], pair.inside[k], pair.terms[k]
         for other in range(runs.start[two], runs.start[two + 1] if inside == 2 else 0):
-            if runs.low[other] <= runs.high[other]:
-                grid[columns[runs.low[other]]] -= worth
-                grid[columns[runs.high[other]] + 1] += worth
+            grid[columns[runs.span[other, 0]]] -= worth
+            grid[columns[runs.span[other, 1] - 1] + 1] += worth
         for run in range(runs.start[one], runs.start[one + 1]):
-            if runs.low[run] > runs.high[run]:
-                continue
-            top, end = wide * rows[runs.low[run]], wide * (rows[runs.high[run]] + 1)
+            top, end = wide * rows[runs.span[run, 0]], wide * (rows[runs.span[run, 1] - 1] + 1)
             if inside == 1:
                 grid[top] -= worth
                 grid[end] += worth
             for other in range(runs.start[two], runs.start[two + 1]):
-                if runs.low[other] <= runs.high[other]:
-                    left, right = columns[runs.low[other]], columns[runs.high[other]] + 1
-                    grid[top + left] += worth
-                    grid[top + right] -= worth
-                    grid[end + left] -= worth
-                    grid[end + right] += worth
+                left, right = columns[runs.span[other, 0]], columns[runs.span[other, 1] - 1] + 1
+                grid[top + left] += worth
+                grid[top + right] -= worth
+                grid[end + left] -= worth
+                grid[end + right] += worth
 
 
 @inner()
@@ -79,11 +72,9 @@ def sketch_grid(trees, near, pair, a, b, at):  # type: ignore[no-untyped-def]
     Rows are left as differences, for `finish_row`; how many there are comes second.
     """
     f, g, n = near.order[a], near.order[b], _gather(trees, near, pair, a, b)
-    one, two = trees.start[f] + f, trees.start[g] + g
-    above, beside = trees.start[f + 1] + f, trees.start[g + 1] + g
-    row_of, column_of = pair.group[g, one:above], pair.group[f, two:beside]
-    rows = _group(trees.runs, pair.slots[:n, 0], pair.edge[g, one:above], row_of)
-    columns = _group(trees.runs, pair.slots[:n, 1], pair.edge[f, two:beside], column_of)
+    row_of, column_of, zero = pair.group[g], pair.group[f], trees.runs.zero
+    rows = _group(trees.runs, pair.slots[:n, 0], pair.edge[g], row_of, zero[f], zero[f + 1] - 1)
+    columns = _group(trees.runs, pair.slots[:n, 1], pair.edge[f], column_of, zero[g], zero[g + 1] - 1)
     wide, end = columns + 1, at + (rows + 1) * (columns + 1)
     if end > pair.grid.shape[0]:
         return np.int64(-1), rows

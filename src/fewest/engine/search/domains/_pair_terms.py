@@ -68,16 +68,11 @@ def make_pair_room(trees: NearTrees) -> PairRoom:
 
 
 @inner(inline="always")
-def _mark(runs, fall, g, zero, slot, inside, worth):  # type: ignore[no-untyped-def]
-    """Note, as differences, what the cells of a feature inside a leaf, or outside of it, take off beside another."""
-    if not inside:
-        fall[g, zero] += worth
-        worth = -worth
+def _mark(runs, fall, g, slot, worth):  # type: ignore[no-untyped-def]
+    """Note, as differences, what the cells of a feature inside a leaf take off beside another."""
     for run in range(runs.start[slot], runs.start[slot + 1]):
-        low, high = zero + runs.low[run], zero + runs.high[run] + 1
-        if low < high:
-            fall[g, low] += worth
-            fall[g, high] -= worth
+        fall[g, runs.span[run, 0]] += worth
+        fall[g, runs.span[run, 1]] -= worth
 
 
 @inner(inline="always")
@@ -102,8 +97,8 @@ def _mark_leaf(trees, near, pair, k):  # type: ignore[no-untyped-def]
     leaves, leaf, f, g, worth = trees.leaves, near.leaf[k], near.first[k], near.second[k], pair.worth[k]
     if g >= 0:
         if worth < 0.0 and pair.low[f, g] < np.inf:
-            _mark(trees.runs, pair.fall, g, trees.start[f] + f, slot_of(leaves, leaf, f), True, worth)
-            _mark(trees.runs, pair.fall, f, trees.start[g] + g, slot_of(leaves, leaf, g), True, worth)
+            _mark(trees.runs, pair.fall, g, slot_of(leaves, leaf, f), worth)
+            _mark(trees.runs, pair.fall, f, slot_of(leaves, leaf, g), worth)
         return
     if worth <= 0.0:
         return
@@ -111,8 +106,9 @@ def _mark_leaf(trees, near, pair, k):  # type: ignore[no-untyped-def]
     for slot in range(leaves.slot[leaf], leaves.slot[leaf + 1]):
         other = leaves.feature[slot]
         if other < pair.low.shape[0] and pair.low[f, other] < np.inf:
-            _mark(trees.runs, pair.fall, other, trees.start[f] + f, one, True, -worth)
-            _mark(trees.runs, pair.fall, f, trees.start[other] + other, slot, False, -worth)
+            _mark(trees.runs, pair.fall, other, one, -worth)
+            pair.fall[f, trees.runs.zero[other]] -= worth  # outside of the leaf: everywhere, less the cells inside
+            _mark(trees.runs, pair.fall, f, slot, worth)
 
 
 @inner(inline="always")
@@ -149,6 +145,7 @@ def link_pairs(trees, here, near, pair, count):  # type: ignore[no-untyped-def]
 def mark_pairs(trees, here, near, pair, count, need):  # type: ignore[no-untyped-def]
     """The falls of all cells beside all features; ``pair.low`` is inf where two profiles cannot get below ``need``."""
     link_pairs(trees, here, near, pair, count)
+    zero = trees.runs.zero
     for f in range(pair.low.shape[0]):
         pair.low[f, f] = np.inf
         for g in range(f):
@@ -156,9 +153,10 @@ def mark_pairs(trees, here, near, pair, count, need):  # type: ignore[no-untyped
             fits = fits and near.best[f] + near.best[g] + pair.low[f, g] + pair.low[g, f] < need
             pair.low[f, g] = 0.0 if fits else np.inf
             pair.low[g, f] = pair.low[f, g]
-    for a in range(count):
-        for at in range(pair.fall.shape[1]):
-            pair.fall[near.order[a], at] = 0.0
+            for at in range(zero[f], zero[f + 1] if fits else 0):
+                pair.fall[g, at] = 0.0
+            for at in range(zero[g], zero[g + 1] if fits else 0):
+                pair.fall[f, at] = 0.0
     for tree in range(near.tree.shape[0] - 1):
         for k in range(near.tree[tree] + 1, near.tree[tree + 1]):
             _mark_leaf(trees, near, pair, k)

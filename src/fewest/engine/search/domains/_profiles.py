@@ -9,9 +9,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from fewest.engine.numba_cache import inner
+from fewest.engine.numba_cache import entry, inner
 from fewest.engine.search._ties import NOISE, SAME
-from fewest.engine.search.domains._cell_distances import FREE
+from fewest.engine.search.domains._cell_distances import FREE, stand
 from fewest.engine.search.domains._leaf_slots import LeafSlots, Runs, WalkedTrees
 from fewest.tables.arrays import Bools, Floats, Ints, Ints32
 
@@ -70,16 +70,19 @@ def find_leaves(walk, side, state, near, most):  # type: ignore[no-untyped-def]
             known = 0 if a < 0 else 1 if b < 0 else 2 if c < 0 else 3
             test = nodes[node, 0]
             while test >= 0:
-                f = nodes[node, 3]
+                f, left = nodes[node, 3], side[test]
                 here, there = nodes[node, 1], nodes[node, 2]
-                if not side[test]:
+                if not left:
                     here, there = there, here
                 new = f not in (a, b, c)
-                if state[f] == FREE and (not new or known < most):
-                    waiting[count, 0], waiting[count, 1], waiting[count, 2], waiting[count, 3] = there, a, b, c
-                    if new:
-                        waiting[count, known + 1] = f
-                    count += 1
+                if state[f] == FREE and (not new or known < most) and walk.leads[test, 0 if left else 1]:
+                    if not new and not walk.leads[test, 1 if left else 0]:  # only the case's own value is there
+                        here = there
+                    else:
+                        waiting[count, 0], waiting[count, 1], waiting[count, 2], waiting[count, 3] = there, a, b, c
+                        if new:
+                            waiting[count, known + 1] = f
+                        count += 1
                 node = here
                 test = nodes[node, 0]
             near.leaf[n], near.first[n], near.second[n], near.third[n] = nodes[node, 3], a, b, c
@@ -107,13 +110,12 @@ def draw_profiles(trees, state, near, base):  # type: ignore[no-untyped-def]
         base += own
         for k in range(near.tree[tree] + 1, near.tree[tree + 1]):
             leaf, f = near.leaf[k], near.first[k]
-            slot, zero, change = slot_of(leaves, leaf, f), trees.start[f] + f, leaves.value[leaf] - own
+            slot, change = slot_of(leaves, leaf, f), leaves.value[leaf] - own
             for run in range(runs.start[slot], runs.start[slot + 1]):
-                low, high = zero + runs.low[run], zero + runs.high[run] + 1
-                if low < high:
-                    near.score[low] += change
-                    near.score[high] -= change
-                    near.edge[low], near.edge[high] = True, True
+                low, high = runs.span[run, 0], runs.span[run, 1]
+                near.score[low] += change
+                near.score[high] -= change
+                near.edge[low], near.edge[high] = True, True
     for f in range(trees.start.shape[0] - 1):
         if state[f] == FREE:
             score = base
@@ -121,6 +123,18 @@ def draw_profiles(trees, state, near, base):  # type: ignore[no-untyped-def]
                 score += near.score[at]
                 near.score[at] = score
     return base
+
+
+@entry
+def score_cells(trees, tests, cells, asked, here, near, score):  # type: ignore[no-untyped-def]
+    """The profiles of all cases (n, cells + p); the score of the case where a feature may not change."""
+    for i in range(score.shape[0]):
+        stand(tests, cells, asked, here, i)
+        find_leaves(trees.walk, here.side, here.state, near, 1)
+        base = draw_profiles(trees, here.state, near, asked.base)
+        for f in range(trees.start.shape[0] - 1):
+            for at in range(trees.start[f] + f, trees.start[f + 1] + f):
+                score[i, at] = near.score[at] if here.state[f] == FREE else base
 
 
 @inner()

@@ -21,10 +21,9 @@ def _term(trees, pair, triple, n, leaf, features, inside, worth):  # type: ignor
         if triple.slots[n, way] < 0:
             return n
     for way in range(3):
-        zero, slot = trees.start[features[way]] + features[way], triple.slots[n, way]
+        slot = triple.slots[n, way]
         for run in range(runs.start[slot], runs.start[slot + 1]):
-            if runs.low[run] <= runs.high[run]:
-                pair.edge[last, zero + runs.low[run]], pair.edge[last, zero + runs.high[run] + 1] = True, True
+            pair.edge[last, runs.span[run, 0]], pair.edge[last, runs.span[run, 1]] = True, True
     triple.inside[n], triple.worth[n] = inside, worth
     return n + 1
 
@@ -52,14 +51,14 @@ def _holds(runs, triple, term, way, c):  # type: ignore[no-untyped-def]
     """Whether a term is there with a cell of one of its features."""
     inside, slot = False, triple.slots[term, way]
     for run in range(runs.start[slot], runs.start[slot + 1]):
-        inside |= runs.low[run] <= c <= runs.high[run]
+        inside |= runs.span[run, 0] <= c < runs.span[run, 1]
     return inside == (triple.inside[term] >> way & 1 == 1)
 
 
 @inner(inline="always")
-def _falls(runs, triple, terms, way, n):  # type: ignore[no-untyped-def]
-    """What the first terms that are active take off at most, for each of the n cells of one feature."""
-    line = triple.line[way]
+def _falls(runs, triple, terms, way, f):  # type: ignore[no-untyped-def]
+    """What the first terms that are active take off at most, for each of the cells of one feature."""
+    line, zero, n = triple.line[way], runs.zero[f], runs.zero[f + 1] - runs.zero[f] - 1
     for c in range(n):
         line[c] = 0.0
     for k in range(terms):
@@ -71,9 +70,8 @@ def _falls(runs, triple, terms, way, n):  # type: ignore[no-untyped-def]
             line[0] += worth
             worth = -worth
         for run in range(runs.start[slot], runs.start[slot + 1]):
-            if runs.low[run] <= runs.high[run]:
-                line[runs.low[run]] += worth
-                line[runs.high[run] + 1] -= worth
+            line[runs.span[run, 0] - zero] += worth
+            line[runs.span[run, 1] - zero] -= worth
     for c in range(1, n):
         line[c] += line[c - 1]
 
@@ -85,10 +83,10 @@ def _on_line(trees, near, pair, triple, x, terms, places, base):  # type: ignore
     f, g, h = near.order[a], near.order[b], near.order[c]
     active = 0
     for term in range(terms):
-        if _holds(trees.runs, triple, term, 0, x):
+        if _holds(trees.runs, triple, term, 0, trees.runs.zero[f] + x):
             triple.active[active] = term
             active += 1
-    _falls(trees.runs, triple, active, 1, trees.start[g + 1] - trees.start[g])
+    _falls(trees.runs, triple, active, 1, g)
     row = pair.at[a, c] + pair.wide[a, c] * pair.group[h, trees.start[f] + f + x]
     three = trees.start[h] + h
     for z in range(trees.start[h + 1] - trees.start[h]):
@@ -126,7 +124,7 @@ def try_triple(trees, asked, here, near, pair, triple, out, tally, i, places, ba
     depths = list_cells(trees, here.far, near, pair, 2, h, (f, g, extra), limit - least + here.least[h])
     for term in range(terms):
         triple.active[term] = term
-    _falls(runs, triple, terms, 0, trees.start[f + 1] - trees.start[f])
+    _falls(runs, triple, terms, 0, f)
     one, two, three = trees.start[f] + f, trees.start[g] + g, trees.start[h] + h
     far, best, found = np.inf, np.inf, (np.int64(-1), np.int64(-1), np.int64(-1))
     for r in range(rows):
@@ -157,7 +155,7 @@ def try_triple(trees, asked, here, near, pair, triple, out, tally, i, places, ba
                 step = away + here.far[three + z - h]
                 if last >= low or step >= limit or step > far + NOISE:
                     continue
-                score = own + last + _exact(runs, triple, active, y, z)
+                score = own + last + _exact(runs, triple, active, two + y, three + z)
                 if score >= wall:
                     continue
                 if score >= sure:
