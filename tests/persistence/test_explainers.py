@@ -18,6 +18,7 @@ from sklearn.calibration import CalibratedClassifierCV
 from sklearn.compose import make_column_transformer
 from sklearn.decomposition import KernelPCA
 from sklearn.ensemble import GradientBoostingClassifier, HistGradientBoostingClassifier, RandomForestClassifier
+from sklearn.impute import SimpleImputer
 from sklearn.kernel_approximation import Nystroem
 from sklearn.linear_model import LogisticRegression
 from sklearn.neural_network import MLPClassifier
@@ -25,10 +26,13 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, QuantileTransformer, StandardScaler
 from sklearn.svm import SVC
 from sklearn.tree import DecisionTreeClassifier
+from slow_cases import mostly_slow
 
 import fewest as fw
 from fewest.errors import FewestError, ModelError, UsageError
 from fewest.persistence import load
+from fewest.persistence._array_parts import references_from_members
+from fewest.persistence._readers import refusing, unpack
 from fewest.persistence.explainers import as_bytes
 
 pytest.importorskip("skops.io")
@@ -101,6 +105,9 @@ MODELS: dict[str, Callable[[], Any]] = {
 }
 
 
+OTHERS = {"forest", "gradient", "isotonic", "all-opt boosted", "c45"}  # kept as others are that stay in `make test`
+
+
 def fitted(name: str) -> tuple[Any, pd.DataFrame, np.ndarray]:
     X, y = table()
     if name.startswith("xgboost"):
@@ -130,7 +137,7 @@ def check_round_trip(explainer: fw.Explainer, X: pd.DataFrame, folder: Path, **o
 
 
 @pytest.mark.filterwarnings("ignore::fewest.FewestWarning")
-@pytest.mark.parametrize("name", [*MODELS, "xgboost", "xgboost dart"])
+@pytest.mark.parametrize("name", mostly_slow([*MODELS, "xgboost", "xgboost dart"], {*MODELS, "xgboost"} - OTHERS))
 def test_a_model_of_each_kind_comes_back_with_the_same_answers(name: str, tmp_path: Path) -> None:
     model, X, y = fitted(name)
     decision = fw.Decision(model, positive=1 if name.startswith("xgboost") else "bad")
@@ -199,6 +206,7 @@ REFERENCES: dict[str, Callable[..., fw.references.References]] = {
     "supplied": lambda d, X, y: fw.references.supplied(
         d, {"a": [-1 / 3], "b": [-1.0], "c": [0.1], "age": [30], "job": ["clerk"]}, X=X
     ),
+    "any value": lambda d, X, y: fw.references.anyone(d, X, y),
 }
 
 
@@ -218,6 +226,45 @@ def test_references_of_each_kind_come_back(kind: str, logistic: Any, tmp_path: P
     assert np.array_equal(again.score, references.score)
     assert [again.is_signed(k) for k in range(len(again))] == [references.is_signed(k) for k in range(len(again))]
     assert again.provenance["kind"] == references.provenance["kind"]
+
+
+def test_values_of_all_kinds_come_back(tmp_path: Path) -> None:
+    random, n = np.random.default_rng(0), 60
+    X = pd.DataFrame({
+        "debt": random.integers(0, 40, n), "rate": np.round(random.normal(3, 1, n), 2), "late": random.random(n) < 0.5,
+        "since": pd.Timestamp("2020-01-01") + pd.to_timedelta(random.integers(0, 900, n), unit="D"),
+        "home": random.choice(["own", "rent", "other"], n), "rooms": pd.Categorical(random.choice([1, 2, 3], n)),
+    })  # fmt: skip
+    X.loc[::7, "rate"] = np.nan
+    encode = make_column_transformer(
+        (OneHotEncoder(), ["home", "rooms", "late"]), (SimpleImputer(), ["debt", "rate"]), remainder="drop"
+    )
+    y = np.where(X["debt"] > 20, "bad", "good")
+    decision = fw.Decision(make_pipeline(encode, LogisticRegression(max_iter=2000)).fit(X, y), positive="bad")
+    references = fw.references.anyone(decision, X, y, within=(0, 1))
+    explainer = fw.Explainer(decision, references)
+    for others, what in ((references, "least and the largest"), (fw.references.anyone(decision, X, y), "since")):
+        with pytest.raises(UsageError, match=what):
+            explainer.with_(references=others).save(tmp_path / "x.fewest")
+    again = check_round_trip(explainer, X, tmp_path, training_rows=True).references
+    assert isinstance(again, fw.references.Anyone)
+    for one, other in zip(references.domains, again.domains, strict=True):
+        assert other.frame.equals(one.frame), one.feature.name
+        assert np.array_equal(other.number, one.number, equal_nan=True), one.feature.name
+    assert dict(again.provenance) == dict(references.provenance)
+    with pytest.raises(UsageError, match="values of its own"):
+        again.save(tmp_path / "refs.json")
+
+
+@pytest.mark.parametrize("stated", [{"low": 0, "high": 1e9}, {"low": 1, "high": 0}, {"low": None}, {"decimals": 400}])
+def test_values_that_are_not_a_grid_are_refused(stated: dict[str, Any], logistic: Any) -> None:
+    decision, X, y = logistic
+    data = as_bytes(fw.Explainer(decision, fw.references.anyone(decision, X, y)))
+    members = unpack(data, "x.fewest")
+    content = json.loads(members["references.json"])
+    content["provenance"]["values"]["age"] = {"low": 20.0, "high": 30.0, "decimals": 0, **stated}
+    with pytest.raises(ModelError, match="not a whole explainer"), refusing("x.fewest", "it is not a whole explainer"):
+        references_from_members(content, members, decision, "x.fewest")
 
 
 @pytest.mark.parametrize("value", ["nearest", "median", "mean"])

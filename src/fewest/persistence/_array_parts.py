@@ -26,8 +26,9 @@ from fewest.models.trees.tree import Tree
 from fewest.persistence._fitted_state import check_sound
 from fewest.persistence._readers import SAVE_AGAIN, array_bytes, needs_a_yes, read_array, refused, refusing
 from fewest.persistence._settings import frame_from_json, frame_to_json, same_schema
-from fewest.references import Leaves, References
+from fewest.references import Anyone, Leaves, References
 from fewest.references.by_embedding import from_plain as rule_from_plain
+from fewest.references.domains import domain_from
 from fewest.references.file import from_dict as references_from_dict
 from fewest.tables.arrays import Floats
 from fewest.tables.saved_schema import plain, schema_from_json
@@ -79,7 +80,10 @@ def tree_model(content: Mapping[str, Any], name: str) -> Any:
 
 def references_members(references: References, training_rows: bool = False) -> tuple[dict[str, Any], dict[str, bytes]]:
     """Plain values and arrays of references; those that are a person's row need a yes."""
-    references.check_kept(training_rows)
+    if not isinstance(references, Anyone):
+        references.check_kept(training_rows)
+    elif not training_rows and (what := values_of_people(references)):
+        raise needs_a_yes(what, "use references.anyone(..., within=(0.05, 0.95)) on features without such values")
     saved = references.saved_whole(training_rows)
     person = None if training_rows else row_of_a_person(references)
     if person is not None:
@@ -95,6 +99,18 @@ def references_members(references: References, training_rows: bool = False) -> t
         "schema": same_schema(references.tree.schema, "tree"),
     }
     return content, {**tree_members(references.tree, REFERENCES), TYPICAL: array_bytes(_shareable(references))}
+
+
+def values_of_people(references: Anyone) -> str:
+    """Which values of domains are those of single people: ends of a whole range, dates, parts of groups; or none."""
+    low, high = references.provenance["within"]
+    for domain in references.domains:
+        name = domain.feature.name
+        if domain.feature.is_numeric and (low <= 0 or high >= 1):
+            return f'the least and the largest value of "{name}" are those of people the model was trained on'
+        if domain.feature.kind in ("datetime", "group"):
+            return f'the values of "{name}" are those of people the model was trained on'
+    return ""
 
 
 def row_of_a_person(references: References) -> str | None:
@@ -137,6 +153,11 @@ def references_from_members(
     if saved.rule is not None:
         count = sum(of < 0 for of in saved.flexible_of) or count
         parts["assigner"] = rule_from_plain(saved.rule, decision, saved.schema, frame.iloc[:count])
+    if saved.provenance.get("kind") == "anyone":
+        made = {**saved.provenance}
+        values = made.pop("values")
+        domains = tuple(domain_from(saved.schema, one, frame, values[one.name]) for one in saved.schema.features)
+        return Anyone(**{**parts, "provenance": made}, domains=domains)
     if "leaves" not in content:
         return References(**parts)
     leaves = content["leaves"]

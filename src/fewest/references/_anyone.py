@@ -35,10 +35,10 @@ class Anyone(References):
     """
 
     domains: tuple[Domain, ...] = field(repr=False)
-    not_kept = "each case has values of its own, which saved explainers and files of references do not hold"
+    not_kept = "each case has values of its own, which files of references do not hold"
 
     def saved(self) -> Saved:
-        """What a run folder holds: the typical case, and the values that each feature may take."""
+        """What run folders and saved explainers hold: the typical case, and the values that each feature may take."""
         made = {**self.provenance, "values": {domain.feature.name: domain.stated() for domain in self.domains}}
         return replace(super().saved(), provenance=made)
 
