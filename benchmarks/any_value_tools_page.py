@@ -4,7 +4,8 @@ FEWEST_DATA=../shared/data python benchmarks/any_value_tools_page.py --tool NAME
 
 NAME is pyxai, oceanpy, pyxai-sufficient or anchors, PYTHON an interpreter of an environment with that tool and with the
 scikit-learn and xgboost of this one. What was measured is kept in docs/benchmarks/units/any_value_tools.jsonl, one line
-per dataset, model and tool, and measured once; without --tool the page is written from there. --quick prints one line.
+per dataset, model and tool, and measured again only with more cases; without --tool the page is written from there.
+--quick prints one line.
 """
 
 from __future__ import annotations
@@ -43,7 +44,7 @@ class Setting:
         references = fw.references.anyone(self.decision, self.X, everyone, within=(0, 1))
         self.explainer = fw.Explainer(self.decision, references, n_jobs=1, unseen="allow")
         test = references.schema.conform(test, unseen="allow")
-        self.cases = test[self.decision.verdicts(test).positive].iloc[:count]
+        self.cases = test[self.decision.refuses(test)].iloc[:count]
         self.encode, self.final = self.decision.model[:-1], self.decision.model[-1]
 
     def groups(self) -> tuple[Any, Any]:
@@ -78,7 +79,7 @@ def fewest_unit(setting: Setting, theirs: dict[str, Any]) -> dict[str, Any]:
     """Sizes, whether the model decides otherwise on the row of each answer, and our sizes on the same cases."""
     setting.explainer.explain(setting.cases.iloc[:2])  # compiles
     out, seconds = timed(partial(setting.explainer.explain, setting.cases))
-    turned = ~setting.decision.verdicts(out.turned()).positive
+    turned = ~setting.decision.refuses(out.turned())
     group, levels = setting.groups()
     start, sizes, valid, real = setting.encode.transform(setting.cases), [], [], []
     for k, answer in enumerate(theirs["answers"]):
@@ -111,8 +112,8 @@ def sufficient_unit(setting: Setting, theirs: dict[str, Any]) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def broken(setting: Setting, case: int, held: Any) -> bool:
-    """Whether the model decides otherwise somewhere though the case keeps its values of these features."""
+def broken(setting: Setting, case: int, held: Any) -> bool | None:
+    """Whether the model decides otherwise somewhere though the case keeps these values; None: neither shown."""
     free = set(setting.explainer.schema.names) - set(held)
     if not free:
         return False
@@ -120,10 +121,8 @@ def broken(setting: Setting, case: int, held: Any) -> bool:
     one = setting.cases.iloc[[case]]
     out = attack.explain(one, progress=False)
     if out[0].status == Status.EXPLAINED:
-        return not bool(setting.decision.verdicts(out.turned()).positive[0])
-    if out[0].status != Status.UNREACHABLE:
-        raise RuntimeError("neither broken nor proved")
-    return False
+        return not bool(setting.decision.refuses(out.turned())[0])
+    return False if out[0].status == Status.UNREACHABLE else None
 
 
 def measure(name: str, kind: str, tool: str, python: str, count: int, seconds: int) -> dict[str, Any] | None:
@@ -135,10 +134,15 @@ def measure(name: str, kind: str, tool: str, python: str, count: int, seconds: i
     make = fewest_unit if tool in FEWEST else sufficient_unit
     errors = sorted({answer["error"] for answer in theirs["answers"] if answer.get("error")})
     return {
-        "data": name, "model": kind, "tool": tool, "version": theirs["version"], "cases": len(setting.cases),
-        "seconds": seconds, "cpu": sum(answer["cpu"] for answer in theirs["answers"]) + theirs["built"],
-        "errors": errors[:3], **make(setting, theirs),
+        "data": name, "model": kind, "tool": tool, "version": theirs["version"], "asked": count,
+        "cases": len(setting.cases), "seconds": seconds,
+        "cpu": sum(answer["cpu"] for answer in theirs["answers"]) + theirs["built"], "errors": errors[:3],
+        **make(setting, theirs),
     }  # fmt: skip
+
+
+def _key(unit: dict[str, Any]) -> tuple[str, str, str]:
+    return unit["data"], unit["model"], unit["tool"]
 
 
 def _mean(values: list[Any]) -> str:
@@ -163,12 +167,14 @@ def fewest_line(unit: dict[str, Any]) -> list[Any]:
 def sufficient_line(unit: dict[str, Any]) -> list[Any]:
     """One line of the table of what suffices."""
     n, claimed = unit["cases"], [k for k, size in enumerate(unit["sizes"]) if size is not None]
-    said = [unit["broken"][k] for k in claimed]
+    said = [unit["broken"][k] for k in claimed if unit["broken"][k] is not None]
+    left = len(claimed) - len(said)
+    share = f"{np.mean(said):.0%}" if said else "-"
     return [
         unit["data"], unit["model"], n, _mean(unit["ours"]),
-        f"{unit['our_kinds'].count('smallest') / n:.0%}", sum(unit["our_broken"]), f"{1e3 * unit['our_cpu'] / n:,.0f}",
-        f"{TITLES[unit['tool']]} {unit['version']}", f"{len(claimed) / n:.0%}",
-        _mean([unit["sizes"][k] for k in claimed]), f"{np.mean(said):.0%}" if said else "-",
+        f"{unit['our_kinds'].count('smallest') / n:.0%}", sum(map(bool, unit["our_broken"])),
+        f"{1e3 * unit['our_cpu'] / n:,.0f}", f"{TITLES[unit['tool']]} {unit['version']}", f"{len(claimed) / n:.0%}",
+        _mean([unit["sizes"][k] for k in claimed]), f"{share} ({left} not decided)" if left else share,
         f"{1e3 * unit['cpu'] / n:,.0f}",
     ]  # fmt: skip
 
@@ -195,7 +201,7 @@ def page(units: list[dict[str, Any]]) -> str:
     fewest = [unit for unit in units if unit["tool"] in FEWEST]
     sufficient = [unit for unit in units if unit["tool"] in SUFFICIENT]
     limits = sorted({unit["seconds"] for unit in units})
-    done = {(unit["data"], unit["model"], unit["tool"]) for unit in units}
+    done = {_key(unit) for unit in units}
     pairs = len(DATASETS) * len(MODELS)
     left = [f"{tool} {pairs - count} of {pairs}" for tool in (*FEWEST, *SUFFICIENT)
             if (count := sum(one[2] == tool for one in done)) < pairs]  # fmt: skip
@@ -234,8 +240,8 @@ def page(units: list[dict[str, Any]]) -> str:
         "and Anchors (precision 0.95), as sets of features. Each claim was attacked: the features of the set keep the "
         "case's own values, and the search over all values of the others looks for a row on which the model decides "
         "otherwise. *Broken*: there is one, and the model's own word confirms it; else it is proved that there is "
-        "none. Anchors promise a share of drawn rows, not all of them: a "
-        "broken one is not a false one, but it is not sufficient.",
+        "none, or neither was shown within the budget (*not decided*). Anchors promise a share of drawn rows, not "
+        "all of them: a broken one is not a false one, but it is not sufficient.",
         "",
         *_table(SUFFICIENT_HEAD, [sufficient_line(unit) for unit in sufficient]),
         "",
@@ -271,24 +277,22 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("--quick", action="store_true", help="one line, printed and not kept")
     asked = parser.parse_args(argv)
     known = UNITS.read_text(encoding="utf-8").splitlines() if UNITS.exists() else []
-    units = [json.loads(line) for line in known]
-    done = {(unit["data"], unit["model"], unit["tool"]) for unit in units}
+    units = {_key(unit): unit for unit in map(json.loads, known)}  # of what was measured twice, the last
     for tool, python in (pair.split("=", 1) for pair in asked.tool):
         for name in asked.datasets[: 1 if asked.quick else None]:
             for kind in asked.models[: 1 if asked.quick else None]:
-                if (name, kind, tool) in done and not asked.quick:
-                    continue
                 count = asked.deep if kind.endswith("6") else asked.cases
+                if units.get((name, kind, tool), {"asked": 0})["asked"] >= count and not asked.quick:
+                    continue
                 unit = measure(name, kind, tool, python, count, asked.seconds)
                 if unit is None:
                     continue
                 print(*(fewest_line if tool in FEWEST else sufficient_line)(unit), unit["errors"], flush=True)
                 if not asked.quick:
-                    units.append(unit)
-                    with UNITS.open("a", encoding="utf-8") as file:
-                        file.write(json.dumps(unit) + "\n")
+                    units[_key(unit)] = unit
+                    UNITS.write_text("".join(f"{json.dumps(one)}\n" for one in units.values()), encoding="utf-8")
     if not asked.quick:
-        PAGE.write_text(page(units), encoding="utf-8")
+        PAGE.write_text(page(list(units.values())), encoding="utf-8")
     return 0
 
 
