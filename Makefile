@@ -7,11 +7,12 @@ BIN := $(VENV)/bin
 PIP := PIP_DISABLE_PIP_VERSION_CHECK=1 $(BIN)/python -m pip install --quiet --no-compile -c constraints.txt
 # Processes that tests start import the package again and again: from bytecode, whatever the environment says.
 unexport PYTHONDONTWRITEBYTECODE
-# Files in the order that conftest.py gives: those with many short tests (the doctests of src) come last and fill the gaps.
-# Three processes on two cores: some tests wait, for a service, a browser or a process they started.
+# Files in the order that conftest.py gives: those that hardly search come first, while the searches are compiled, and
+# those with many short tests (the doctests of src) last, to fill the gaps. Three processes on two cores: some tests
+# wait, for a service, a browser or a process they started.
 PYTEST := $(BIN)/python -m pytest -n 3 --dist loadfile --no-loadscope-reorder
 
-.PHONY: help demo test check bench docs test-slow clean
+.PHONY: help demo test tests check bench docs test-slow clean warm bytecode
 
 help:
 	@echo "make demo       explain a credit model's refusals and write demo-run/report.html"
@@ -31,13 +32,13 @@ $(VENV)/.core: $(VENV)/.python pyproject.toml constraints.txt
 	$(PIP) -e ".[explore,runs]"
 	@touch $@
 
-$(VENV)/.test: $(VENV)/.python pyproject.toml constraints.txt
+$(VENV)/.test: $(VENV)/.core
 	$(PIP) -e ".[test]"
-	@touch $@ $(VENV)/.core
+	@touch $@
 
-$(VENV)/.docs: $(VENV)/.python pyproject.toml constraints.txt
+$(VENV)/.docs: $(VENV)/.core
 	$(PIP) -e ".[docs]"
-	@touch $@ $(VENV)/.core
+	@touch $@
 
 demo: $(VENV)/.core
 	$(BIN)/fewest demo
@@ -45,11 +46,22 @@ demo: $(VENV)/.core
 check: $(VENV)/.test
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	$(BIN)/mypy
+	nice $(BIN)/mypy
 	$(BIN)/lint-imports
 
-test: check
-	$(PYTEST) -m "not slow"
+# Searches are compiled while the rest is installed and checked, and bytecode is written once before three processes need it.
+# All but the compiling is nice: what needs a search that is not there yet would compile it again.
+test:
+	@$(MAKE) --no-print-directory -j3 check warm tests
+
+warm: $(VENV)/.core
+	@$(BIN)/fewest doctor --warm > $(VENV)/warm.txt || { cat $(VENV)/warm.txt; exit 1; }
+
+bytecode: $(VENV)/.test
+	@nice $(BIN)/python -m pytest --collect-only -q > $(VENV)/bytecode.txt || { cat $(VENV)/bytecode.txt; exit 1; }
+
+tests: bytecode
+	nice $(PYTEST) -m "not slow"
 
 test-slow: $(VENV)/.test
 	$(PYTEST) -m slow

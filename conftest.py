@@ -11,15 +11,16 @@ for library in ("OMP", "OPENBLAS", "MKL"):
     os.environ.setdefault(f"{library}_NUM_THREADS", "1")
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 
-# Every search is compiled once: by the file that comes first, while the other processes run files that hardly search.
+# Files that hardly search: `make test` begins with them, while the searches are compiled.
 FIRST = (
-    "tests/apps/cli/test_warm_up.py",
+    "tests/apps/serving/test_connections.py",
     "tests/datasets/",
     "tests/experiments/peers/",
     "tests/models/rashomon/",
     "tests/models/training/test_kinds_of_loss.py",
     "tests/models/training/test_loss.py",
     "tests/models/trees/",
+    "tests/persistence/test_fitted_state.py",
     "tests/persistence/test_hostile.py",
     "tests/reporting/plots/",
     "tests/results/drawing/",
@@ -29,7 +30,7 @@ FIRST = (
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Files in the order of their names, those of `FIRST` before the others."""
-    items.sort(key=lambda item: (not item.nodeid.startswith(FIRST[0]), not item.nodeid.startswith(FIRST)))
+    items.sort(key=lambda item: not item.nodeid.startswith(FIRST))
 
 
 @pytest.fixture(autouse=True)

@@ -114,7 +114,10 @@ def test_one_feature() -> None:
     assert checks.run(explainer, one)["turned"] > 0
 
 
-@pytest.mark.parametrize("estimator", [LogisticRegression(), DecisionTreeClassifier(max_depth=6, random_state=0)])
+WIDE = [pytest.param(LogisticRegression(), marks=pytest.mark.slow), DecisionTreeClassifier(max_depth=6, random_state=0)]
+
+
+@pytest.mark.parametrize("estimator", WIDE)
 def test_a_thousand_features(estimator: Any) -> None:
     random = np.random.default_rng(2)
     wide = pd.DataFrame(random.normal(size=(200, 1000)).round(2), columns=[f"f{j}" for j in range(1000)])

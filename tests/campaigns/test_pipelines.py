@@ -10,7 +10,10 @@ import pytest
 
 pipelines = pytest.importorskip("pipelines")
 
-HEAVY = ("sklearn: splines and their products", "sklearn: target means and a net")
+HEAVY = (
+    "sklearn: splines and their products", "sklearn: target means and a net", "sklearn: PCA and a forest",
+    "category_encoders: binary digits", "competitions: crossed levels", "sklearn: kernel map",
+)  # fmt: skip
 
 
 @pytest.mark.parametrize(

@@ -23,6 +23,7 @@ from sklearn.preprocessing import (
     RobustScaler,
     StandardScaler,
 )
+from slow_cases import mostly_slow
 
 import fewest as fw
 from fewest.engine import own_encoding, points
@@ -188,7 +189,7 @@ def test_an_explainer_that_has_read_its_model_can_be_pickled() -> None:
     assert pickle.loads(pickle.dumps(explainer)).doubt == "it lies"
 
 
-@pytest.mark.parametrize("name", PARTS)
+@pytest.mark.parametrize("name", mostly_slow(PARTS, ("one-hot", "ordinal", "imputed")))
 def test_rows_scored_once_more_have_the_scores_they_have_alone(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     model, X, y = fitted(PARTS[name], missing=name == "imputed")
     decision = fw.Decision(model, positive=1)

@@ -86,7 +86,8 @@ REGRESSORS = {
 }
 # Read as others are that stay in `make test`.
 OTHERS = {"tweedie", "tree", "hist of counts", "xgboost of shares", "xgboost, dart", "lightgbm, dart"}
-OTHERS |= {"lightgbm of amounts", "kernel ridge", "process"}
+OTHERS |= {"lightgbm of amounts", "kernel ridge", "process", "scaled", "bag", "xgboost of counts"}
+OTHERS |= {"neighbours by distance"}
 
 
 def fitted(model: Any, y: Any) -> Any:

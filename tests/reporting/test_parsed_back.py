@@ -118,9 +118,9 @@ def check(out: Explanations, most: int) -> int:
     [
         ("german", "l2lr"),
         ("german", "gbdt"),
-        ("german", "mlp"),
+        pytest.param("german", "mlp", marks=pytest.mark.slow),
         ("german", "tree"),
-        ("compas", "l2lr"),
+        pytest.param("compas", "l2lr", marks=pytest.mark.slow),
         ("compas", "tree"),
     ],
 )

@@ -218,6 +218,7 @@ class Moody:
             raise OSError("no space left on device")
 
 
+@pytest.mark.slow
 def test_a_pool_whose_keeping_fails_is_kept_on(monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("fastapi")
     import serving_doubles

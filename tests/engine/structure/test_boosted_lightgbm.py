@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy import sparse
+from slow_cases import mostly_slow
 
 from fewest.engine.structure import Additive, as_float32_values, read
 
@@ -50,7 +51,7 @@ MISSING = {
 }
 
 
-@pytest.mark.parametrize("name", MISSING)
+@pytest.mark.parametrize("name", mostly_slow(MISSING, set(MISSING) - {"rf", "dart"}))
 def test_each_treatment_of_missing_values_is_read(name, tools, train, rows):
     settings, change = MISSING[name]
     model = boosted(**settings).fit(named(change(train[0])), train[1])

@@ -6,6 +6,7 @@ from sklearn.ensemble import VotingClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.neighbors import KNeighborsClassifier, KNeighborsRegressor
 from sklearn.preprocessing import StandardScaler
+from slow_cases import mostly_slow
 
 from fewest.engine.structure import Neighbours, read
 
@@ -29,7 +30,10 @@ def scaled(train, rows):
     return scaler.transform(train[0])[:300], train[1][:300], scaler.transform(rows)
 
 
-@pytest.mark.parametrize("name", SETTINGS)
+ORDINARY = ("as they come", "all", "by distance", "in blocks", "one by one, by distance")
+
+
+@pytest.mark.parametrize("name", mostly_slow(SETTINGS, ORDINARY))
 def test_classes_are_decided_as_the_library_does(name, tools, scaled):
     X, y, rows = scaled
     model = KNeighborsClassifier(**SETTINGS[name]).fit(X, y)

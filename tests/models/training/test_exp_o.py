@@ -30,6 +30,7 @@ def rows() -> tuple[pd.DataFrame, np.ndarray]:
     return X, np.where(risk > 1.2, "bad", "good")
 
 
+@pytest.mark.slow
 @parametrize_with_checks([ExpOClassifier(warmup_epochs=30, epochs=3, optimizer=Optimizer(0.05, batch_size=32))])
 def test_scikit_learns_checks_pass(estimator, check):
     assert check(estimator) is None

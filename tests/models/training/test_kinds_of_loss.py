@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from loss_formulae import C1, C2, MODELS, batch, literal, odds, session, table
-from slow_cases import mostly_slow
+from slow_cases import mostly_slow, pairs
 
 import fewest as fw
 from fewest.errors import FewestError, UsageError
@@ -30,9 +30,8 @@ def _double():
     torch.set_default_dtype(torch.float32)
 
 
-@pytest.mark.parametrize("features", [None, FREE])
 @pytest.mark.parametrize("references", mostly_slow(("single", "sparsest clusters"), ("sparsest clusters",)))
-@pytest.mark.parametrize("model", MODELS)
+@pytest.mark.parametrize(("model", "features"), pairs(list(MODELS), (None, FREE)))
 def test_all_opt_plus_equals_its_formula(model: str, references: str, features: Any) -> None:
     loss = replace(PLUS, features=features)
     begun, term = session(model, references, loss)
