@@ -51,21 +51,25 @@ def stand(tests, cells, asked, here, i):  # type: ignore[no-untyped-def]
         here.state[f] = SHUT
         for w in range(here.bits.shape[1]):
             here.bits[f, w] = ~np.uint64(0)
-    for test in range(tests.column.shape[0]):
-        f, z = tests.feature[test], asked.rows[i, tests.column[test]]
-        left = goes_left(z, tests.threshold[test], tests.missing_left[test], tests.category[test], asked.left_levels)
-        here.side[test] = left
-        if f >= p:
-            continue
-        way = 1 if left else 0
-        if asked.may[i, f]:
+    test, end = 0, tests.column.shape[0]
+    while test < end:
+        column, f = tests.column[test], tests.feature[test]
+        z, ranged, low, high = asked.rows[i, column], f < p and cells.ranged[f], np.int32(0), np.int32(2**31 - 1)
+        if f < p and asked.may[i, f]:
             here.state[f] = FREE
-        if cells.ranged[f]:
-            here.same_low[f] = max(here.same_low[f], tests.low[test, way])
-            here.same_high[f] = min(here.same_high[f], tests.high[test, way])
-        else:
-            for w in range(here.bits.shape[1]):
-                here.bits[f, w] &= tests.bits[test, way, w]
+        while test < end and tests.column[test] == column:
+            category, missing = tests.category[test], tests.missing_left[test]
+            left = goes_left(z, tests.threshold[test], missing, category, asked.left_levels)
+            here.side[test] = left
+            way = 1 if left else 0
+            if ranged:
+                low, high = max(low, tests.low[test, way]), min(high, tests.high[test, way])
+            elif f < p:
+                for w in range(here.bits.shape[1]):
+                    here.bits[f, w] &= tests.bits[test, way, w]
+            test += 1
+        if ranged:
+            here.same_low[f], here.same_high[f] = max(here.same_low[f], low), min(here.same_high[f], high)
     for f in range(p):
         if here.state[f] == FREE:
             _measure(cells, asked, here, i, f)

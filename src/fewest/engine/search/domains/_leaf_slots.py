@@ -12,12 +12,14 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from fewest.engine.numba_cache import entry
+from fewest.engine.numba_cache import entry, inner
 from fewest.engine.structure.base import Ensemble
 from fewest.tables.arrays import Bools, Floats, Ints, Ints32
 
 Words = npt.NDArray[np.uint64]
+Counts = npt.NDArray[np.uint32]  # without a sign: compiled code asks of every other index whether it is negative
 BITS = 64
+LEAF = 2**32 - 1  # in place of a test; also a feature that is none
 
 
 class FeatureValues(NamedTuple):
@@ -48,7 +50,8 @@ class LeafSlots(NamedTuple):
     tree: Ints  # (trees + 1,): First leaf of each tree
     value: Floats  # (leaves,)
     slot: Ints  # (leaves + 1,): First slot of each leaf
-    feature: Ints32  # (slots,), as the three that follow
+    asks: Words  # (leaves,): The features that it has slots for: `bit_of` each
+    feature: Counts  # (slots,), as the three that follow
     low: Ints32
     high: Ints32
     row: Ints32  # Row of ``bits``; -1 for a range
@@ -70,17 +73,18 @@ class Runs(NamedTuple):
     Cells are counted through all features, with a place more after those of each: its cells begin at `zero`.
     """
 
-    start: Ints32  # (slots + 1,): First run of each slot
-    span: Ints32  # (runs, 2): Its first cell, and the one after its last
+    start: Counts  # (slots + 1,): First run of each slot
+    span: Counts  # (runs, 2): Its first cell, and the one after its last
     zero: Ints  # (p + 1,): First cell of each feature
 
 
 class WalkedTrees(NamedTuple):
     """The trees, to be walked from the root."""
 
-    root: Ints32  # (trees,)
-    node: Ints32  # (nodes, 4): Test, left, right and the test's feature; for leaves -1, 0, 0 and the number of the leaf
-    leads: Bools  # (tests, 2): Whether some allowed value goes right, and left
+    root: Counts  # (trees,)
+    node: Counts  # (nodes, 4): Test, left, right and the test's feature; of leaves `LEAF`, 0, 0 and the leaf's number
+    span: Counts  # (tests, 2, 2): Cells that go left, and right, as in `Runs`; where they are sets: all, or none
+    ranged: Bools  # (p,): Whether they are ranges
 
 
 class FeatureCells(NamedTuple):
@@ -126,10 +130,18 @@ def lay_out(
                 np.bitwise_or.at(tests.bits[k, side], inside // BITS, np.uint64(1) << (inside % BITS).astype(np.uint64))
     leaves, paths, leaf_of = _leaves(ensemble, test_of, tests, np.append(cells.ranged, True), cells.start)
     asks = np.where(test_of >= 0, np.append(owner, 0)[test_of], leaf_of)
-    nodes = np.column_stack([test_of, ensemble.left, ensemble.right, asks]).astype(np.int32)
-    leads = (tests.low <= tests.high) | (tests.bits != 0).any(axis=2)
-    walk = WalkedTrees(ensemble.root, np.ascontiguousarray(nodes), leads)
-    return tests, leaves, paths, _runs(leaves, cells), walk, cells
+    nodes = np.column_stack([test_of, ensemble.left, ensemble.right, asks]).astype(np.int32).view(np.uint32)
+    runs = _runs(leaves, cells)
+    walk = WalkedTrees(ensemble.root.astype(np.uint32), nodes, _spans(tests, cells, runs.zero), cells.ranged)
+    return tests, leaves, paths, runs, walk, cells
+
+
+def _spans(tests: Tests, cells: FeatureCells, zero: Ints) -> Counts:
+    first, count = zero[tests.feature, None], np.append(np.diff(cells.start), 0)[tests.feature, None]
+    ranged = np.append(cells.ranged, True)[tests.feature, None]
+    low = np.where(ranged, tests.low, 0)
+    after = np.where(ranged, tests.high + 1, np.where((tests.bits != 0).any(axis=2), count, 0))
+    return np.stack([first + low, first + after], axis=2)[:, ::-1].astype(np.uint32)
 
 
 def _runs(leaves: LeafSlots, cells: FeatureCells) -> Runs:
@@ -145,8 +157,8 @@ def _runs(leaves: LeafSlots, cells: FeatureCells) -> Runs:
         np.concatenate([leaves.low[ranges], low]), np.concatenate([leaves.high[ranges] + 1, np.nonzero(steps < 0)[1]]),
     ])  # fmt: skip
     order, zero = np.argsort(slot, kind="stable"), cells.start + np.arange(len(cells.start))
-    start = np.searchsorted(slot[order], np.arange(len(sets) + 1)).astype(np.int32)
-    return Runs(start, (span + zero[leaves.feature[slot], None])[order].astype(np.int32), zero)
+    start = np.searchsorted(slot[order], np.arange(len(sets) + 1)).astype(np.uint32)
+    return Runs(start, (span + zero[leaves.feature[slot], None])[order].astype(np.uint32), zero)
 
 
 def _cells(ensemble: Ensemble, tests: Tests, values: Sequence[FeatureValues]) -> tuple[FeatureCells, list[Bools]]:
@@ -215,7 +227,7 @@ def _leaves(
     leaves, questions = int(sizes[0]), int(sizes[1])
     out = LeafSlots(
         np.zeros(trees + 1, dtype=np.int64), np.empty(leaves), np.zeros(leaves + 1, dtype=np.int64),
-        np.empty(questions, dtype=np.int32), np.empty(questions, dtype=np.int32),
+        np.zeros(leaves, dtype=np.uint64), np.empty(questions, dtype=np.uint32), np.empty(questions, dtype=np.int32),
         np.empty(questions, dtype=np.int32), np.empty(questions, dtype=np.int32),
         np.empty((questions if not ranged.all() else 1, tests.bits.shape[2]), dtype=np.uint64),
     )  # fmt: skip
@@ -233,6 +245,12 @@ def _leaves(
         row=out.row[:used].copy(), bits=out.bits[: max(1, rows)].copy(),
     )  # fmt: skip
     return out, paths, leaf_of
+
+
+@inner(inline="always")
+def bit_of(feature):  # type: ignore[no-untyped-def]
+    """The bit of a feature in a word; those of some share one where there are more than 64."""
+    return np.uint64(1) << np.uint64(feature % BITS)
 
 
 @entry
@@ -281,6 +299,7 @@ def _fill(column, left, right, root, value, test_of, tests, ranged, counts, wait
                     at += 1
                 if at == slots:
                     out.feature[at] = feature
+                    out.asks[leaf] |= bit_of(feature)
                     out.low[at], out.high[at], out.row[at] = 0, counts[feature] - 1, -1
                     if not ranged[feature]:
                         out.row[at] = rows

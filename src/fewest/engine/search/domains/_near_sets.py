@@ -9,6 +9,7 @@ from fewest.engine.search._ties import NOISE, SAME
 from fewest.engine.search._work import NODE_CAP, NODES
 from fewest.engine.search.domains._box_work import FOUND, MANY
 from fewest.engine.search.domains._cell_distances import stand
+from fewest.engine.search.domains._first_sets import first_pair, first_triple
 from fewest.engine.search.domains._pair_grids import try_pair
 from fewest.engine.search.domains._pair_terms import lowest_pair, mark_pairs, nearest_pair
 from fewest.engine.search.domains._profiles import (
@@ -33,12 +34,13 @@ def _wanted(asked, out, i, cost, far):  # type: ignore[no-untyped-def]
 
 
 @inner()
-def _pairs(trees, asked, here, near, pair, out, tally, i, count, base):  # type: ignore[no-untyped-def]
+def _pairs(trees, tests, asked, here, near, pair, out, tally, i, count, base):  # type: ignore[no-untyped-def]
     """All pairs that can turn the case, the nearest first; False where the budget ran out."""
     wall = asked.cut + asked.tolerance + trees.rounding
-    find_leaves(trees.walk, here.side, here.state, near, 2)
-    mark_pairs(trees, here, near, pair, count, wall + base)
     draw_steps(trees.start, here, near)
+    limit = first_pair(trees, tests, asked, here, near, count, base)
+    find_leaves(trees.walk, here.side, here.state, near, 2, limit)
+    mark_pairs(trees, here, near, pair, count, wall + base, limit)
     n, queue, far = 0, pair.queue, 0.0
     for b in range(1, count):
         for a in range(b):
@@ -48,7 +50,7 @@ def _pairs(trees, asked, here, near, pair, out, tally, i, count, base):  # type:
                 continue
             if asked.listing == 0:
                 far = nearest_pair(trees, here.far, near, pair, f, g, wall + base)
-            if far < np.inf:
+            if far < limit:
                 n = push(queue, n, cost, far, b * count + a)
     while n > 0:
         n = pop(queue, n)
@@ -57,12 +59,12 @@ def _pairs(trees, asked, here, near, pair, out, tally, i, count, base):  # type:
         if tally[NODES] >= tally[NODE_CAP]:
             return False
         tally[NODES] += 1
-        try_pair(trees, asked, here, near, pair, out, i, queue.item[n] % count, queue.item[n] // count, base)
+        try_pair(trees, asked, here, near, pair, out, i, queue.item[n] % count, queue.item[n] // count, base, limit)
     return True
 
 
 @inner()
-def _triples(trees, asked, here, near, pair, triple, out, tally, i, count, base):  # type: ignore[no-untyped-def]
+def _triples(trees, asked, here, near, pair, triple, out, tally, i, count, base, limit):  # type: ignore[no-untyped-def]
     """All sets of three that can turn the case, the nearest first; False where the budget ran out."""
     n, queue, far, wall = 0, triple.queue, 0.0, asked.cut + asked.tolerance + trees.rounding
     for c in range(2, count):
@@ -76,7 +78,7 @@ def _triples(trees, asked, here, near, pair, triple, out, tally, i, count, base)
                     continue
                 if asked.listing == 0:
                     far = nearest_triple(trees, here.far, near, pair, triple, a, b, c, wall)
-                if far < np.inf:
+                if far < limit:
                     n = push(queue, n, cost, far, (c * count + b) * count + a)
     while n > 0:
         n = pop(queue, n)
@@ -87,13 +89,13 @@ def _triples(trees, asked, here, near, pair, triple, out, tally, i, count, base)
         tally[NODES] += 1
         item = queue.item[n]
         places = item % count, item // count % count, item // (count * count)
-        if not try_triple(trees, asked, here, near, pair, triple, out, tally, i, places, base):
+        if not try_triple(trees, asked, here, near, pair, triple, out, tally, i, places, base, limit):
             return False
     return True
 
 
 @inner()
-def _of_two_and_three(trees, asked, here, near, pair, triple, out, tally, i, count, base):  # type: ignore[no-untyped-def]
+def _of_two_and_three(trees, tests, asked, here, near, pair, triple, out, tally, i, count, base):  # type: ignore[no-untyped-def]
     """Sets of two and of three, as far as they may be better; the next size, the least cost of it, and how it ended.
 
     1 where no set of this size or beyond can be better, 0 where one may be, -1 where the budget ran out.
@@ -107,9 +109,12 @@ def _of_two_and_three(trees, asked, here, near, pair, triple, out, tally, i, cou
             return size, lowest, 1
         fine = True
         if size == 2 and count <= pair.at.shape[0]:
-            fine = _pairs(trees, asked, here, near, pair, out, tally, i, count, base)
-        elif size == 3 and count <= triple.dip.shape[0] and mark_triples(trees, here, near, pair, triple, count, base):
-            fine = _triples(trees, asked, here, near, pair, triple, out, tally, i, count, base)
+            fine = _pairs(trees, tests, asked, here, near, pair, out, tally, i, count, base)
+        elif size == 3 and count <= triple.dip.shape[0]:
+            limit = first_triple(trees, tests, asked, here, near, count, base)
+            if not mark_triples(trees, here, near, pair, triple, count, base, limit):
+                return size, lowest, 0
+            fine = _triples(trees, asked, here, near, pair, triple, out, tally, i, count, base, limit)
         else:
             return size, lowest, 0
         if not fine:
@@ -124,8 +129,7 @@ def search(trees, tests, cells, asked, here, near, pair, triple, out, tally, tod
         if tally[NODE_CAP] == 0:
             return
         stand(tests, cells, asked, here, i)
-        find_leaves(trees.walk, here.side, here.state, near, 1)
-        base = draw_profiles(trees, here.state, near, asked.base)
+        base = draw_profiles(trees, here.side, here.state, near, asked.base)
         count = rank_features(trees.start, asked.weight, here, near)
         tally[NODES] = 1 + count
         if count > 0 and tally[NODES] > tally[NODE_CAP]:
@@ -133,7 +137,7 @@ def search(trees, tests, cells, asked, here, near, pair, triple, out, tally, tod
             continue
         for k in range(count):
             try_alone(trees, asked, here, near, out, i, near.order[k])
-        size, lowest, end = _of_two_and_three(trees, asked, here, near, pair, triple, out, tally, i, count, base)
+        size, lowest, end = _of_two_and_three(trees, tests, asked, here, near, pair, triple, out, tally, i, count, base)
         out.nodes[i] = tally[NODES]
         if end < 0:
             out.lower[i] = lowest

@@ -10,6 +10,7 @@ import numpy as np
 
 from fewest.engine.numba_cache import inner
 from fewest.engine.search._ties import NOISE, SAME
+from fewest.engine.search.domains._leaf_slots import bit_of
 from fewest.engine.search.domains._profiles import enter, enter_near, slot_of
 
 
@@ -17,14 +18,15 @@ from fewest.engine.search.domains._profiles import enter, enter_near, slot_of
 def _gather(trees, near, pair, a, b):  # type: ignore[no-untyped-def]
     """The leaves that ask about both features and for which no other has to change; how many."""
     leaves, f, g, n = trees.leaves, near.order[a], near.order[b], 0
+    both = bit_of(f) | bit_of(g)
     for inside in range(1, 4):
         k = pair.two_head[a, b] if inside == 3 else pair.one_head[f if inside == 1 else g]
         while k >= 0:
-            leaf = near.leaf[k]
-            pair.slots[n, 0], pair.slots[n, 1] = slot_of(leaves, leaf, f), slot_of(leaves, leaf, g)
-            if pair.slots[n, 0] >= 0 and pair.slots[n, 1] >= 0:
+            if pair.asks[k] & both == both:
+                leaf = near.leaf[k]
+                pair.slots[n, 0], pair.slots[n, 1] = slot_of(leaves, leaf, f), slot_of(leaves, leaf, g)
                 pair.inside[n], pair.terms[n] = inside, pair.worth[k]
-                n += 1
+                n += pair.slots[n, 0] >= 0 and pair.slots[n, 1] >= 0
             k = pair.next[k]
     return n
 
@@ -137,12 +139,15 @@ def _keep_low(trees, near, pair, way, n, f, g, most):  # type: ignore[no-untyped
 
 
 @inner()
-def try_pair(trees, asked, here, near, pair, out, i, a, b, base):  # type: ignore[no-untyped-def]
-    """Enter the nearest cells of two features that turn the case, and those that only the model can decide."""
+def try_pair(trees, asked, here, near, pair, out, i, a, b, base, limit):  # type: ignore[no-untyped-def]
+    """Enter the nearest cells of two features that turn the case, and those that only the model can decide.
+
+    None that are not nearer than ``limit``: leaves further away were not looked at.
+    """
     f, g = near.order[a], near.order[b]
-    cost, limit = asked.weight[f] + asked.weight[g], np.inf
+    cost = asked.weight[f] + asked.weight[g]
     if asked.listing == 0 and cost >= out.cost[i] * (1 - SAME):
-        limit = out.far[i] - NOISE
+        limit = min(limit, out.far[i] - NOISE)
     sure, wall = asked.cut - asked.tolerance - trees.rounding, asked.cut + asked.tolerance + trees.rounding
     sketch_grid(trees, near, pair, a, b, np.int64(0))
     rows = list_cells(trees, here.far, near, pair, 0, f, (g,), limit - here.least[g])

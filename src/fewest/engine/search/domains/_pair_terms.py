@@ -14,7 +14,8 @@ import numpy as np
 
 from fewest.engine.numba_cache import inner
 from fewest.engine.search.domains._cell_distances import FREE
-from fewest.engine.search.domains._profiles import NearTrees, slot_of
+from fewest.engine.search.domains._leaf_slots import Words, bit_of
+from fewest.engine.search.domains._profiles import NearTrees, nearest_steps, slot_of
 from fewest.engine.search.domains._queue import Queue, make_queue
 from fewest.tables.arrays import Bools, Floats, Ints, Ints32
 
@@ -31,8 +32,10 @@ class PairRoom(NamedTuple):
     fall: Floats  # (p, cells + p): What a cell takes off at most, together with the feature beside it
     edge: Bools  # (p + 1, cells + p): Whether some leaf that asks about both begins or ends here; last one for triples
     group: Ints32  # (p, cells + p): Group of the cell: no leaf that asks about both tells its cells apart
+    fits: Words  # (p,): The features with which one may be low enough, as bits
     low: Floats  # (p, p): The least that a profile and its falls come to, [g, f] for f beside g
     worth: Floats  # (leaves,): What each leaf adds more than the case's own
+    asks: Words  # (leaves,): The features that it asks about, as bits
     one_head: Ints  # (p,): First leaf for which the feature alone has to change; its place in the list
     two_head: Ints  # (q, q): The same for two features, by their places in the order
     next: Ints  # (leaves,)
@@ -60,7 +63,8 @@ def make_pair_room(trees: NearTrees) -> PairRoom:
 
     return PairRoom(
         ints(p), np.zeros((rows, m)), np.zeros((rows + 1, m), dtype=bool), np.zeros((rows, m), dtype=np.int32),
-        np.zeros((rows, rows)), np.zeros(leaves), ints(p), ints(q, q), ints(leaves), ints(q, q), ints(q, q),
+        np.zeros(rows, dtype=np.uint64), np.zeros((rows, rows)), np.zeros(leaves), np.zeros(leaves, dtype=np.uint64),
+        ints(p), ints(q, q), ints(leaves), ints(q, q), ints(q, q),
         ints(leaves, 2), ints(leaves), np.zeros(leaves),
         np.zeros(max((WIDEST + 2) ** 2, min(int(area), ARENA)) if q else 0), ints(3, widest if q else 0),
         make_queue(q * (q - 1) // 2),
@@ -100,7 +104,7 @@ def _mark_leaf(trees, near, pair, k):  # type: ignore[no-untyped-def]
             _mark(trees.runs, pair.fall, g, slot_of(leaves, leaf, f), worth)
             _mark(trees.runs, pair.fall, f, slot_of(leaves, leaf, g), worth)
         return
-    if worth <= 0.0:
+    if worth <= 0.0 or pair.asks[k] & pair.fits[f] == 0:
         return
     one = slot_of(leaves, leaf, f)
     for slot in range(leaves.slot[leaf], leaves.slot[leaf + 1]):
@@ -136,23 +140,32 @@ def link_pairs(trees, here, near, pair, count):  # type: ignore[no-untyped-def]
     for tree in range(near.tree.shape[0] - 1):
         own = trees.leaves.value[near.leaf[near.tree[tree]]]
         for k in range(near.tree[tree] + 1, near.tree[tree + 1]):
-            pair.worth[k] = trees.leaves.value[near.leaf[k]] - own
+            pair.worth[k], pair.asks[k] = trees.leaves.value[near.leaf[k]] - own, trees.leaves.asks[near.leaf[k]]
             if near.third[k] < 0:
                 _link_leaf(trees.leaves, here.state, near, pair, k)
 
 
 @inner()
-def mark_pairs(trees, here, near, pair, count, need):  # type: ignore[no-untyped-def]
-    """The falls of all cells beside all features; ``pair.low`` is inf where two profiles cannot get below ``need``."""
+def mark_pairs(trees, here, near, pair, count, need, limit):  # type: ignore[no-untyped-def]
+    """The falls of all cells beside all features; ``pair.low`` is inf where two profiles cannot get below ``need``.
+
+    Nor where they can only further away than ``limit``.
+    """
     link_pairs(trees, here, near, pair, count)
     zero = trees.runs.zero
     for f in range(pair.low.shape[0]):
-        pair.low[f, f] = np.inf
+        pair.low[f, f], pair.fits[f] = np.inf, 0
         for g in range(f):
             fits = here.state[f] == FREE and here.state[g] == FREE
-            fits = fits and near.best[f] + near.best[g] + pair.low[f, g] + pair.low[g, f] < need
+            left = need - pair.low[f, g] - pair.low[g, f]
+            fits = fits and near.best[f] + near.best[g] < left
+            if fits and limit < np.inf:
+                fits = nearest_steps(trees.start, near, f, g, left, limit)[0] < limit
             pair.low[f, g] = 0.0 if fits else np.inf
             pair.low[g, f] = pair.low[f, g]
+            if fits:
+                pair.fits[f] |= bit_of(g)
+                pair.fits[g] |= bit_of(f)
             for at in range(zero[f], zero[f + 1] if fits else 0):
                 pair.fall[g, at] = 0.0
             for at in range(zero[g], zero[g + 1] if fits else 0):

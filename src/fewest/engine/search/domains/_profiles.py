@@ -12,7 +12,7 @@ import numpy as np
 from fewest.engine.numba_cache import entry, inner
 from fewest.engine.search._ties import NOISE, SAME
 from fewest.engine.search.domains._cell_distances import FREE, stand
-from fewest.engine.search.domains._leaf_slots import LeafSlots, Runs, WalkedTrees
+from fewest.engine.search.domains._leaf_slots import LEAF, Counts, LeafSlots, Runs, WalkedTrees, bit_of
 from fewest.tables.arrays import Bools, Floats, Ints, Ints32
 
 
@@ -29,17 +29,23 @@ class NearTrees(NamedTuple):
 class NearRoom(NamedTuple):
     """Room for one case: the leaves that one to three changes lead to, and the profiles of the features."""
 
-    waiting: Ints32  # (nodes + 1, 4)
+    waiting: Counts  # (nodes + 1, 5)
     tree: Ints  # (trees + 1,): First leaf of each tree; that one is the case's own
-    leaf: Ints32  # (leaves,), as the three that follow
+    leaf: Counts  # (leaves,), as the three that follow
     first: Ints32  # A feature that has to change for it, or -1
     second: Ints32  # Another, or -1
     third: Ints32  # A third one, or -1
     score: Floats  # (cells + p,): The profiles, each with one place more
-    edge: Bools  # (cells + p,): Whether some leaf begins or ends here
+    edge: Bools  # (cells + p,): Whether the profile changes here
     best: Floats  # (p,): The least of each profile
     step_far: Floats  # (cells,): Steps of each feature: cells outwards from the case, those lower than all nearer ones
     step_score: Floats  # (cells,): Their scores, from the first cell of the feature on; the last is its least
+    step_cell: Ints  # (cells,): Which cells they are
+    step_end: Ints  # (p,): After the last step of each feature
+    upto: Floats  # (cells,): How far the nearest cell of a feature is, of those up to this one
+    onwards: Floats  # (cells,): Of those from this one on
+    cross: Floats  # (tests,): How far the other side of each split is at least
+    away: Floats  # (nodes + 1,): How far what waits is at least
     order: Ints  # (p,): Features that may change, the least profile first
     sizes: Floats  # (p,): Their weights, ascending
 
@@ -48,42 +54,47 @@ def make_near_room(trees: NearTrees, p: int) -> NearRoom:
     """Room for one case of p features."""
     leaves, m = len(trees.leaves.value), int(trees.start[-1]) + p
     return NearRoom(
-        np.zeros((len(trees.walk.node) + 1, 4), dtype=np.int32), np.zeros(len(trees.leaves.tree), dtype=np.int64),
-        np.zeros(leaves, dtype=np.int32), np.zeros(leaves, dtype=np.int32), np.zeros(leaves, dtype=np.int32),
+        np.zeros((len(trees.walk.node) + 1, 5), dtype=np.uint32), np.zeros(len(trees.leaves.tree), dtype=np.int64),
+        np.zeros(leaves, dtype=np.uint32), np.zeros(leaves, dtype=np.int32), np.zeros(leaves, dtype=np.int32),
         np.zeros(leaves, dtype=np.int32),
-        np.zeros(m), np.zeros(m, dtype=bool), np.zeros(p), np.zeros(m), np.zeros(m),
-        np.zeros(p, dtype=np.int64), np.zeros(p),
+        np.zeros(m), np.zeros(m, dtype=bool), np.zeros(p), np.zeros(m), np.zeros(m), np.zeros(m, dtype=np.int64),
+        np.zeros(p, dtype=np.int64), np.zeros(m), np.zeros(m), np.zeros(len(trees.walk.span)),
+        np.zeros(len(trees.walk.node) + 1), np.zeros(p, dtype=np.int64), np.zeros(p),
     )  # fmt: skip
 
 
 @inner()
-def find_leaves(walk, side, state, near, most):  # type: ignore[no-untyped-def]
-    """Leaves for which up to ``most`` (one to three) features have to change, tree by tree, the case's own first."""
-    n, nodes, waiting = 0, walk.node, near.waiting
+def find_leaves(walk, side, state, near, most, limit):  # type: ignore[no-untyped-def]
+    """Leaves for which up to ``most`` (two or three) features have to change, tree by tree, the case's own first.
+
+    Where ``limit`` is finite, those that are surely not nearer are left out, by ``near.cross``.
+    """
+    n, nodes, span, waiting, near_only = 0, walk.node, walk.span, near.waiting, limit < np.inf
     for tree in range(walk.root.shape[0]):
         near.tree[tree] = n
-        waiting[0, 0], waiting[0, 1], waiting[0, 2], waiting[0, 3] = walk.root[tree], -1, -1, -1
+        waiting[0, 0], waiting[0, 1], waiting[0, 2], waiting[0, 3] = walk.root[tree], LEAF, LEAF, LEAF
+        near.away[0] = 0.0
         count = 1
         while count > 0:
             count -= 1
             node, a, b, c = waiting[count, 0], waiting[count, 1], waiting[count, 2], waiting[count, 3]
-            known = 0 if a < 0 else 1 if b < 0 else 2 if c < 0 else 3
+            known, away = 0 if a == LEAF else 1 if b == LEAF else 2 if c == LEAF else 3, near.away[count]
             test = nodes[node, 0]
-            while test >= 0:
-                f, left = nodes[node, 3], side[test]
-                here, there = nodes[node, 1], nodes[node, 2]
-                if not left:
-                    here, there = there, here
-                new = f not in (a, b, c)
-                if state[f] == FREE and (not new or known < most) and walk.leads[test, 0 if left else 1]:
-                    if not new and not walk.leads[test, 1 if left else 0]:  # only the case's own value is there
-                        here = there
-                    else:
-                        waiting[count, 0], waiting[count, 1], waiting[count, 2], waiting[count, 3] = there, a, b, c
+            while test != LEAF:
+                f, way = nodes[node, 3], 0 if side[test] else 1
+                new, other = f not in (a, b, c), 1 - way
+                if state[f] == FREE and (not new or known < most) and span[test, other, 0] < span[test, other, 1]:
+                    if not new and span[test, way, 0] >= span[test, way, 1]:  # the case's own value alone
+                        way = other
+                    elif not near_only or (away if new else 0.0) + near.cross[test] < limit:
+                        waiting[count, 0] = nodes[node, 1 + other]
+                        waiting[count, 1], waiting[count, 2], waiting[count, 3] = a, b, c
+                        near.away[count] = away
                         if new:
                             waiting[count, known + 1] = f
+                            near.away[count] += near.cross[test]
                         count += 1
-                node = here
+                node = nodes[node, 1 + way]
                 test = nodes[node, 0]
             near.leaf[n], near.first[n], near.second[n], near.third[n] = nodes[node, 3], a, b, c
             n += 1
@@ -99,29 +110,85 @@ def slot_of(leaves, leaf, f):  # type: ignore[no-untyped-def]
     return np.int64(-1)
 
 
+@inner(inline="always")
+def _turn_off(walk, side, state, waiting, node):  # type: ignore[no-untyped-def]
+    """Walk to the case's own leaf, and list the ways that a change of one feature leads off to; leaf, and how many.
+
+    In ``waiting``: where the way goes on, the feature, the cells that lead there, and the split.
+    """
+    count, nodes, span, met = 0, walk.node, walk.span, np.uint64(0)
+    test = nodes[node, 0]
+    while test != LEAF:
+        f, way = nodes[node, 3], 0 if side[test] else 1
+        low, high = span[test, 1 - way, 0], span[test, 1 - way, 1]
+        if state[f] == FREE and low < high:
+            if met & bit_of(f) != 0:  # splits above may ask about it as well
+                for k in range(count):
+                    if waiting[k, 1] == f:
+                        above = waiting[k, 4]
+                        own = 0 if side[above] else 1
+                        low, high = max(low, span[above, own, 0]), min(high, span[above, own, 1])
+            met |= bit_of(f)
+            waiting[count, 0], waiting[count, 1], waiting[count, 4] = nodes[node, 2 - way], f, test
+            waiting[count, 2], waiting[count, 3] = low, high
+            count += 1
+        node = nodes[node, 1 + way]
+        test = nodes[node, 0]
+    return nodes[node, 3], count
+
+
+@inner(inline="always")
+def _step(leaves, runs, ranged, score, leaf, f, low, high, change):  # type: ignore[no-untyped-def]
+    """Note, as differences, what the cells of a feature that lead to a leaf change."""
+    if ranged:
+        score[low] += change
+        score[high] -= change
+        return
+    slot = slot_of(leaves, leaf, f)
+    for run in range(runs.start[slot], runs.start[slot + 1]):
+        score[runs.span[run, 0]] += change
+        score[runs.span[run, 1]] -= change
+
+
 @inner()
-def draw_profiles(trees, state, near, base):  # type: ignore[no-untyped-def]
+def draw_profiles(trees, side, state, near, base):  # type: ignore[no-untyped-def]
     """The profiles of all features; the score of the case itself is given back."""
-    leaves, runs = trees.leaves, trees.runs
-    for at in range(near.score.shape[0]):
-        near.score[at], near.edge[at] = 0.0, False
-    for tree in range(near.tree.shape[0] - 1):
-        own = leaves.value[near.leaf[near.tree[tree]]]
+    leaves, walk, waiting, score = trees.leaves, trees.walk, near.waiting, near.score
+    nodes, span = walk.node, walk.span
+    for at in range(score.shape[0]):
+        score[at] = 0.0
+    for tree in range(walk.root.shape[0]):
+        leaf, count = _turn_off(walk, side, state, waiting, walk.root[tree])
+        own = leaves.value[leaf]
         base += own
-        for k in range(near.tree[tree] + 1, near.tree[tree + 1]):
-            leaf, f = near.leaf[k], near.first[k]
-            slot, change = slot_of(leaves, leaf, f), leaves.value[leaf] - own
-            for run in range(runs.start[slot], runs.start[slot + 1]):
-                low, high = runs.span[run, 0], runs.span[run, 1]
-                near.score[low] += change
-                near.score[high] -= change
-                near.edge[low], near.edge[high] = True, True
+        while count > 0:
+            count -= 1
+            node, f, low, high = waiting[count, 0], waiting[count, 1], waiting[count, 2], waiting[count, 3]
+            if low >= high:
+                continue
+            test = nodes[node, 0]
+            while test != LEAF:
+                way = 0 if side[test] else 1
+                if nodes[node, 3] == f:
+                    first, last = max(low, span[test, 1 - way, 0]), min(high, span[test, 1 - way, 1])
+                    low, high = max(low, span[test, way, 0]), min(high, span[test, way, 1])
+                    if low >= high:  # only the other way
+                        low, high, way = first, last, 1 - way
+                    elif first < last:
+                        waiting[count, 0], waiting[count, 1] = nodes[node, 2 - way], f
+                        waiting[count, 2], waiting[count, 3] = first, last
+                        count += 1
+                node = nodes[node, 1 + way]
+                test = nodes[node, 0]
+            leaf = nodes[node, 3]
+            _step(leaves, trees.runs, walk.ranged[f], score, leaf, f, low, high, leaves.value[leaf] - own)
     for f in range(trees.start.shape[0] - 1):
         if state[f] == FREE:
-            score = base
+            total = base
             for at in range(trees.start[f] + f, trees.start[f + 1] + f):
-                score += near.score[at]
-                near.score[at] = score
+                near.edge[at] = score[at] != 0.0
+                total += score[at]
+                score[at] = total
     return base
 
 
@@ -130,8 +197,7 @@ def score_cells(trees, tests, cells, asked, here, near, score):  # type: ignore[
     """The profiles of all cases (n, cells + p); the score of the case where a feature may not change."""
     for i in range(score.shape[0]):
         stand(tests, cells, asked, here, i)
-        find_leaves(trees.walk, here.side, here.state, near, 1)
-        base = draw_profiles(trees, here.state, near, asked.base)
+        base = draw_profiles(trees, here.side, here.state, near, asked.base)
         for f in range(trees.start.shape[0] - 1):
             for at in range(trees.start[f] + f, trees.start[f + 1] + f):
                 score[i, at] = near.score[at] if here.state[f] == FREE else base
@@ -185,8 +251,26 @@ def draw_steps(start, here, near):  # type: ignore[no-untyped-def]
                 c, above = above, above + 1
             if near.score[c + f] < lowest:
                 lowest = near.score[c + f]
-                near.step_far[at], near.step_score[at] = here.far[c], lowest
+                near.step_far[at], near.step_score[at], near.step_cell[at] = here.far[c], lowest, c - first
                 at += 1
+        near.step_end[f] = at
+
+
+@inner()
+def nearest_steps(start, near, f, g, need, limit):  # type: ignore[no-untyped-def]
+    """The nearest steps of two features that add up to less than ``need``, and how far they are; inf where none is."""
+    far, one, two, at = limit, np.int64(-1), np.int64(-1), near.step_end[g] - 1
+    for k in range(start[f], near.step_end[f]):
+        left = need - near.step_score[k]
+        if near.step_far[k] >= far:
+            break
+        if near.step_score[at] >= left:
+            continue
+        while at > start[g] and near.step_score[at - 1] < left:
+            at -= 1
+        if near.step_far[k] + near.step_far[at] < far:
+            far, one, two = near.step_far[k] + near.step_far[at], near.step_cell[k], near.step_cell[at]
+    return far, one, two
 
 
 @inner()

@@ -14,6 +14,7 @@ from fewest.engine.numba_cache import entry, inner
 from fewest.engine.search._ties import SLACK
 from fewest.engine.search._work import NODE_CAP
 from fewest.engine.search.domains._cell_distances import stand
+from fewest.engine.search.domains._leaf_slots import LEAF
 from fewest.engine.search.domains._pair_grids import draw_grid
 from fewest.engine.search.domains._pair_terms import lowest_pair, mark_pairs
 from fewest.engine.search.domains._profiles import draw_profiles, find_leaves, rank_features
@@ -111,8 +112,8 @@ def _pair_rows(trees, near, pair, rows, step, steps, wall, base, a, b, best):  #
 @inner()
 def _twos(trees, here, near, pair, rows, step, steps, wall, base, count):  # type: ignore[no-untyped-def]
     """Rows of which two features may be enough; whether there are any that are."""
-    find_leaves(trees.walk, here.side, here.state, near, 2)
-    mark_pairs(trees, here, near, pair, count, wall + base)
+    find_leaves(trees.walk, here.side, here.state, near, 2, np.inf)
+    mark_pairs(trees, here, near, pair, count, wall + base, np.inf)
     best = np.inf
     for b in range(1, count):
         for a in range(b):
@@ -128,12 +129,12 @@ def _score_with(trees, tests, asked, here, row, f, g, h):  # type: ignore[no-unt
     for tree in range(walk.root.shape[0]):
         node = walk.root[tree]
         test = walk.node[node, 0]
-        while test >= 0:
+        while test != LEAF:
             left = here.side[test]
             if walk.node[node, 3] in (f, g, h):
                 z, threshold, missing = row[tests.column[test]], tests.threshold[test], tests.missing_left[test]
                 left = goes_left(z, threshold, missing, tests.category[test], asked.left_levels)
-            node = walk.node[node, 1] if left else walk.node[node, 2]
+            node = walk.node[node, 1 if left else 2]
             test = walk.node[node, 0]
         total += trees.leaves.value[walk.node[node, 3]]
     return total
@@ -184,8 +185,7 @@ def tree_rows(trees, tests, cells, asked, rows, here, near, pair, triple, step, 
         if tally[NODE_CAP] == 0:
             return
         stand(tests, cells, asked, here, i)
-        find_leaves(trees.walk, here.side, here.state, near, 1)
-        base = draw_profiles(trees, here.state, near, asked.base)
+        base = draw_profiles(trees, here.side, here.state, near, asked.base)
         count = rank_features(trees.start, asked.weight, here, near)
         wall = asked.cut + asked.tolerance + trees.rounding
         _measure(rows, i, step)
@@ -201,7 +201,7 @@ def tree_rows(trees, tests, cells, asked, rows, here, near, pair, triple, step, 
         if _twos(trees, here, near, pair, rows, step, steps[i], wall, base, count):
             continue
         size[i] = 3
-        if count > triple.dip.shape[0] or not mark_triples(trees, here, near, pair, triple, count, base):
+        if count > triple.dip.shape[0] or not mark_triples(trees, here, near, pair, triple, count, base, np.inf):
             steps[i, :] = 0.0
             continue
         steps[i, :] = np.inf

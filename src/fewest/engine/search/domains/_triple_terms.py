@@ -82,7 +82,7 @@ def _mark_leaf(leaves, state, near, pair, triple, k):  # type: ignore[no-untyped
 
 
 @inner()
-def _least_profile(trees, far, near, pair, triple, way, g, f, base):  # type: ignore[no-untyped-def]
+def _least_profile(trees, far, near, pair, triple, way, g, f, base, limit):  # type: ignore[no-untyped-def]
     """The least of the profile of f in each of its groups beside g, less the score of the case; how many groups."""
     first, n = trees.start[f], np.int64(0)
     for c in range(trees.start[f + 1] - first):
@@ -90,17 +90,17 @@ def _least_profile(trees, far, near, pair, triple, way, g, f, base):  # type: ig
         if group >= n:
             triple.side[way, n], triple.side[2 + way, n], triple.side[4 + way, n] = np.inf, np.inf, np.inf
             n += 1
-        if far[first + c] < np.inf:
+        if far[first + c] < limit:
             triple.side[way, group] = min(triple.side[way, group], near.score[first + f + c] - base)
     return n
 
 
 @inner()
-def _sum_up(trees, far, near, pair, triple, a, b, base):  # type: ignore[no-untyped-def]
+def _sum_up(trees, far, near, pair, triple, a, b, base, limit):  # type: ignore[no-untyped-def]
     """What the grid of two features comes to at least: for each cell of either, and altogether."""
     f, g = near.order[a], near.order[b]
-    rows = _least_profile(trees, far, near, pair, triple, 0, g, f, base)
-    columns = _least_profile(trees, far, near, pair, triple, 1, f, g, base)
+    rows = _least_profile(trees, far, near, pair, triple, 0, g, f, base, limit)
+    columns = _least_profile(trees, far, near, pair, triple, 1, f, g, base, limit)
     dip, half, whole, side = np.inf, np.inf, np.inf, triple.side
     for r in range(rows):
         at = pair.at[a, b] + r * pair.wide[a, b]
@@ -120,9 +120,12 @@ def _sum_up(trees, far, near, pair, triple, a, b, base):  # type: ignore[no-unty
 
 
 @inner()
-def mark_triples(trees, here, near, pair, triple, count, base):  # type: ignore[no-untyped-def]
-    """Draw the grids of all pairs, sum them up, and bound what is beyond them; False where there is no room."""
-    find_leaves(trees.walk, here.side, here.state, near, 3)
+def mark_triples(trees, here, near, pair, triple, count, base, limit):  # type: ignore[no-untyped-def]
+    """Draw the grids of all pairs, sum them up, and bound what is beyond them; False where there is no room.
+
+    What is not nearer than ``limit`` is left out.
+    """
+    find_leaves(trees.walk, here.side, here.state, near, 3, limit)
     link_pairs(trees, here, near, pair, count)
     end = np.int64(0)
     for b in range(count):
@@ -130,7 +133,7 @@ def mark_triples(trees, here, near, pair, triple, count, base):  # type: ignore[
             end = draw_grid(trees, near, pair, a, b, end)
             if end < 0:
                 return False
-            _sum_up(trees, here.far, near, pair, triple, a, b, base)
+            _sum_up(trees, here.far, near, pair, triple, a, b, base, limit)
             for c in range(a):
                 triple.fall[c, a, b], triple.head[c, a, b] = 0.0, -1
     for tree in range(near.tree.shape[0] - 1):

@@ -7,6 +7,7 @@ import numpy as np
 from fewest.engine.numba_cache import inner
 from fewest.engine.search._ties import NOISE, SAME
 from fewest.engine.search._work import NODE_CAP, NODES
+from fewest.engine.search.domains._leaf_slots import bit_of
 from fewest.engine.search.domains._pair_grids import list_cells
 from fewest.engine.search.domains._profiles import enter, enter_near, slot_of
 from fewest.engine.search.domains._triple_terms import lowest_with
@@ -36,12 +37,14 @@ def _gather(trees, near, pair, triple, a, b, c):  # type: ignore[no-untyped-def]
     for one in (f, g, h):
         for at in range(trees.start[one] + one, trees.start[one + 1] + one + 1):
             pair.edge[last, at] = False
+    asked = bit_of(f) | bit_of(g) | bit_of(h)
     heads = (pair.one_head[f], pair.one_head[g], pair.two_head[a, b], pair.one_head[h], pair.two_head[a, c],
              pair.two_head[b, c], np.int64(triple.head[a, b, c]))  # fmt: skip
     for inside in range(1, 8):
         k, sign = heads[inside - 1], -1.0 if inside in (3, 5, 6) else 1.0
         while k >= 0:
-            n = _term(trees, pair, triple, n, near.leaf[k], (f, g, h), inside, sign * pair.worth[k])
+            if pair.asks[k] & asked == asked:
+                n = _term(trees, pair, triple, n, near.leaf[k], (f, g, h), inside, sign * pair.worth[k])
             k = pair.next[k]
     return n
 
@@ -77,6 +80,20 @@ def _falls(runs, triple, terms, way, f):  # type: ignore[no-untyped-def]
 
 
 @inner(inline="always")
+def _keep_low(trees, near, pair, triple, way, n, features, others, terms, most):  # type: ignore[no-untyped-def]
+    """Keep the cells of the first of three features in the list that may be low enough with the others; how many."""
+    kept, (f, g, h) = 0, features
+    _falls(trees.runs, triple, terms, way, f)
+    zero, dip, whole = trees.runs.zero[f], triple.dip[others], triple.whole[others]
+    for k in range(n):
+        c = pair.cell[way, k]
+        if lowest_with(near, pair, triple, zero + c, g, h, dip, whole) + triple.line[way, c] < most:
+            pair.cell[way, kept] = c
+            kept += 1
+    return kept
+
+
+@inner(inline="always")
 def _on_line(trees, near, pair, triple, x, terms, places, base):  # type: ignore[no-untyped-def]
     """With the first feature in cell x: the terms that are there, what they take off, and the third with the first."""
     a, b, c = places
@@ -106,16 +123,16 @@ def _exact(runs, triple, active, y, z):  # type: ignore[no-untyped-def]
 
 
 @inner()
-def try_triple(trees, asked, here, near, pair, triple, out, tally, i, places, base):  # type: ignore[no-untyped-def]
+def try_triple(trees, asked, here, near, pair, triple, out, tally, i, places, base, limit):  # type: ignore[no-untyped-def]
     """Enter the nearest cells of three features that turn the case, and those that only the model can decide.
 
-    False where the budget ran out.
+    None that are not nearer than ``limit``: leaves further away were not looked at. False where the budget ran out.
     """
     a, b, c = places
     f, g, h = near.order[a], near.order[b], near.order[c]
-    cost, limit, runs = asked.weight[f] + asked.weight[g] + asked.weight[h], np.inf, trees.runs
+    cost, runs = asked.weight[f] + asked.weight[g] + asked.weight[h], trees.runs
     if asked.listing == 0 and cost >= out.cost[i] * (1 - SAME):
-        limit = out.far[i] - NOISE
+        limit = min(limit, out.far[i] - NOISE)
     sure, wall = asked.cut - asked.tolerance - trees.rounding, asked.cut + asked.tolerance + trees.rounding
     terms, extra = _gather(trees, near, pair, triple, a, b, c), pair.edge.shape[0] - 1
     least = here.least[f] + here.least[g] + here.least[h]
@@ -124,13 +141,14 @@ def try_triple(trees, asked, here, near, pair, triple, out, tally, i, places, ba
     depths = list_cells(trees, here.far, near, pair, 2, h, (f, g, extra), limit - least + here.least[h])
     for term in range(terms):
         triple.active[term] = term
-    _falls(runs, triple, terms, 0, f)
+    rows = _keep_low(trees, near, pair, triple, 0, rows, (f, g, h), (b, c), terms, wall)
+    columns = _keep_low(trees, near, pair, triple, 1, columns, (g, f, h), (a, c), terms, wall)
+    depths = _keep_low(trees, near, pair, triple, 2, depths, (h, f, g), (a, b), terms, wall)
     one, two, three = trees.start[f] + f, trees.start[g] + g, trees.start[h] + h
     far, best, found = np.inf, np.inf, (np.int64(-1), np.int64(-1), np.int64(-1))
-    for r in range(rows):
+    for r in range(rows if columns > 0 and depths > 0 else 0):
         x = pair.cell[0, r]
-        low = lowest_with(near, pair, triple, one + x, g, h, triple.dip[b, c], triple.whole[b, c])
-        if low + triple.line[0, x] >= wall or here.far[one + x - f] + least - here.least[f] > far + NOISE:
+        if here.far[one + x - f] + least - here.least[f] > far + NOISE:
             continue
         if tally[NODES] >= tally[NODE_CAP]:
             return False
