@@ -13,6 +13,7 @@ from fewest.engine.search.domains._cell_distances import FREE
 from fewest.engine.search.domains._leaf_slots import LEAF
 from fewest.engine.search.domains._profiles import nearest_steps, permitted
 
+NEARER = 0.9  # as far as the one before, at most, for another to be scored
 MISSES = 8  # sets that do not turn the case, after which no more are scored
 
 
@@ -80,7 +81,7 @@ def first_pair(trees, tests, asked, here, near, count, base):  # type: ignore[no
             f, g = near.order[a], near.order[b]
             if near.best[f] + near.best[g] >= sure + base:
                 break
-            away, x, y = nearest_steps(trees.start, near, f, g, sure + base, far - NOISE)
+            away, x, y = nearest_steps(trees.start, near, f, g, sure + base, NEARER * far)
             if x < 0 or not permitted(asked, asked.weight[f] + asked.weight[g], np.inf, (f, g, -1)):
                 continue
             if _score_with(trees, tests, here.side, asked.base, (f, g, -1), (x, y, -1)) < sure:
@@ -104,7 +105,7 @@ def first_triple(trees, tests, asked, here, near, count, base):  # type: ignore[
                 f, g, h = near.order[a], near.order[b], near.order[c]
                 if near.best[f] + near.best[g] + near.best[h] >= sure + 2 * base:
                     break
-                away, cells = far - NOISE, (np.int64(-1), np.int64(-1), np.int64(-1))
+                away, cells = NEARER * far, (np.int64(-1), np.int64(-1), np.int64(-1))
                 for k in range(trees.start[f], near.step_end[f]):
                     step, left = near.step_far[k], sure + 2 * base - near.step_score[k]
                     if step >= away:

@@ -250,7 +250,7 @@ def _leaves(
 @inner(inline="always")
 def bit_of(feature):  # type: ignore[no-untyped-def]
     """The bit of a feature in a word; those of some share one where there are more than 64."""
-    return np.uint64(1) << np.uint64(feature % BITS)
+    return np.uint64(1) << (np.uint64(feature) & np.uint64(BITS - 1))
 
 
 @entry

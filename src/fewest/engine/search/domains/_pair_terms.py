@@ -116,13 +116,13 @@ def _mark_leaf(trees, near, pair, k):  # type: ignore[no-untyped-def]
 
 
 @inner(inline="always")
-def _add_up(far, score, fall, g, first, last, f):  # type: ignore[no-untyped-def]
+def _add_up(profile, fall, g, first, last):  # type: ignore[no-untyped-def]
     """Sum the differences up to the falls of all cells of f beside g; the least that comes of them."""
     total, best = 0.0, np.inf
-    for c in range(first, last):
-        total += fall[g, c + f]
-        fall[g, c + f] = total
-        low = score[c + f] + total if far[c] < np.inf else np.inf
+    for at in range(first, last):
+        total += fall[g, at]
+        fall[g, at] = total
+        low = profile[at] + total
         best = low if low < best else best
     return best
 
@@ -175,11 +175,10 @@ def mark_pairs(trees, here, near, pair, count, need, limit):  # type: ignore[no-
             _mark_leaf(trees, near, pair, k)
     for b in range(count):
         f = near.order[b]
-        first, last = trees.start[f], trees.start[f + 1]
         for a in range(count):
             g = near.order[a]
             if pair.low[g, f] < np.inf:
-                pair.low[g, f] = _add_up(here.far, near.score, pair.fall, g, first, last, f)
+                pair.low[g, f] = _add_up(near.open, pair.fall, g, zero[f], zero[f + 1] - 1)
 
 
 @inner()

@@ -36,6 +36,7 @@ class NearRoom(NamedTuple):
     second: Ints32  # Another, or -1
     third: Ints32  # A third one, or -1
     score: Floats  # (cells + p,): The profiles, each with one place more
+    open: Floats  # (cells + p,): The profiles where a cell may be entered, else inf
     edge: Bools  # (cells + p,): Whether the profile changes here
     best: Floats  # (p,): The least of each profile
     step_far: Floats  # (cells,): Steps of each feature: cells outwards from the case, those lower than all nearer ones
@@ -57,7 +58,8 @@ def make_near_room(trees: NearTrees, p: int) -> NearRoom:
         np.zeros((len(trees.walk.node) + 1, 5), dtype=np.uint32), np.zeros(len(trees.leaves.tree), dtype=np.int64),
         np.zeros(leaves, dtype=np.uint32), np.zeros(leaves, dtype=np.int32), np.zeros(leaves, dtype=np.int32),
         np.zeros(leaves, dtype=np.int32),
-        np.zeros(m), np.zeros(m, dtype=bool), np.zeros(p), np.zeros(m), np.zeros(m), np.zeros(m, dtype=np.int64),
+        np.zeros(m), np.zeros(m), np.zeros(m, dtype=bool), np.zeros(p), np.zeros(m), np.zeros(m),
+        np.zeros(m, dtype=np.int64),
         np.zeros(p, dtype=np.int64), np.zeros(m), np.zeros(m), np.zeros(len(trees.walk.span)),
         np.zeros(len(trees.walk.node) + 1), np.zeros(p, dtype=np.int64), np.zeros(p),
     )  # fmt: skip
@@ -212,8 +214,8 @@ def rank_features(start, weight, here, near):  # type: ignore[no-untyped-def]
             continue
         best = np.inf
         for c in range(start[f], start[f + 1]):
-            if here.far[c] < np.inf:
-                best = min(best, near.score[c + f])
+            near.open[c + f] = near.score[c + f] if here.far[c] < np.inf else np.inf
+            best = min(best, near.open[c + f])
         near.best[f] = best
         a = count
         while a > 0 and near.best[near.order[a - 1]] > best:

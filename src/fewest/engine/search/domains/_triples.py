@@ -94,7 +94,7 @@ def _keep_low(trees, near, pair, triple, way, n, features, others, terms, most):
 
 
 @inner(inline="always")
-def _on_line(trees, near, pair, triple, x, terms, places, base):  # type: ignore[no-untyped-def]
+def _on_line(trees, near, pair, triple, x, terms, depths, places, base):  # type: ignore[no-untyped-def]
     """With the first feature in cell x: the terms that are there, what they take off, and the third with the first."""
     a, b, c = places
     f, g, h = near.order[a], near.order[b], near.order[c]
@@ -106,7 +106,8 @@ def _on_line(trees, near, pair, triple, x, terms, places, base):  # type: ignore
     _falls(trees.runs, triple, active, 1, g)
     row = pair.at[a, c] + pair.wide[a, c] * pair.group[h, trees.start[f] + f + x]
     three = trees.start[h] + h
-    for z in range(trees.start[h + 1] - trees.start[h]):
+    for k in range(depths):
+        z = pair.cell[2, k]
         triple.line[2, z] = near.score[three + z] - base + pair.grid[row + pair.group[f, three + z]]
     return active
 
@@ -153,7 +154,7 @@ def try_triple(trees, asked, here, near, pair, triple, out, tally, i, places, ba
         if tally[NODES] >= tally[NODE_CAP]:
             return False
         tally[NODES] += 1
-        active = _on_line(trees, near, pair, triple, x, terms, places, base)
+        active = _on_line(trees, near, pair, triple, x, terms, depths, places, base)
         row = pair.at[a, b] + pair.wide[a, b] * pair.group[g, one + x]
         for s in range(columns):
             y = pair.cell[1, s]
