@@ -91,7 +91,7 @@ def test_most_references_are_never_searched(monkeypatch: pytest.MonkeyPatch) -> 
 
 def too_high(self: Any, prepared: Any, *rest: Any) -> RowBounds:
     """A broken bound: every row is said to need more features than it does."""
-    n, m = len(prepared), len(self._value)
+    n, m = len(prepared), len(self._cell)
     return RowBounds(np.full(n, 7), np.zeros((n, m)))
 
 
@@ -112,7 +112,7 @@ def test_bounds_that_say_nothing_change_no_answer(
     explainer = fw.Explainer(decision, fw.references.accepted(decision, X, y))
 
     def nothing(self: Any, prepared: Any, *rest: Any) -> RowBounds:
-        return RowBounds(np.zeros(len(prepared), dtype=int), np.full((len(prepared), len(self._value)), steps))
+        return RowBounds(np.zeros(len(prepared), dtype=int), np.full((len(prepared), len(self._cell)), steps))
 
     monkeypatch.setattr(TreeRows, "bounds", nothing)
     assert same(explainer.explain(X), one_by_one(explainer, X))

@@ -10,32 +10,10 @@ import numpy as np
 from fewest.engine.numba_cache import inner
 from fewest.engine.search._ties import NOISE, SAME
 from fewest.engine.search.domains._cell_distances import FREE
-from fewest.engine.search.domains._leaf_slots import LEAF
-from fewest.engine.search.domains._profiles import nearest_steps, permitted
+from fewest.engine.search.domains._profiles import nearest_steps, permitted, score_with
 
 NEARER = 0.9  # as far as the one before, at most, for another to be scored
 MISSES = 8  # sets that do not turn the case, after which no more are scored
-
-
-@inner()
-def _score_with(trees, tests, side, total, features, cells):  # type: ignore[no-untyped-def]
-    """The score of the case with two or three features (-1 for none) in these cells."""
-    walk, zero, (f, g, h) = trees.walk, trees.runs.zero, features
-    for tree in range(walk.root.shape[0]):
-        node = walk.root[tree]
-        test = walk.node[node, 0]
-        while test != LEAF:
-            left, asked = side[test], walk.node[node, 3]
-            if asked in (f, g, h):
-                c = cells[0] if asked == f else cells[1] if asked == g else cells[2]
-                if walk.ranged[asked]:
-                    left = walk.span[test, 0, 0] <= zero[asked] + c < walk.span[test, 0, 1]
-                else:
-                    left = (tests.bits[test, 1, c // 64] >> np.uint64(c % 64)) & np.uint64(1) != 0
-            node = walk.node[node, 1 if left else 2]
-            test = walk.node[node, 0]
-        total += trees.leaves.value[walk.node[node, 3]]
-    return total
 
 
 @inner()
@@ -84,11 +62,9 @@ def first_pair(trees, tests, asked, here, near, count, base):  # type: ignore[no
             away, x, y = nearest_steps(trees.start, near, f, g, sure + base, NEARER * far)
             if x < 0 or not permitted(asked, asked.weight[f] + asked.weight[g], np.inf, (f, g, -1)):
                 continue
-            if _score_with(trees, tests, here.side, asked.base, (f, g, -1), (x, y, -1)) < sure:
-                far = away
-            elif misses < MISSES:
-                misses += 1
-            else:
+            turns = score_with(trees, tests, here.side, asked.base, (f, g, -1), (x, y, -1)) < sure
+            far, misses = (away, misses) if turns else (far, misses + 1)
+            if misses > MISSES:
                 return far + 2 * NOISE
     return far + 2 * NOISE
 
@@ -116,10 +92,8 @@ def first_triple(trees, tests, asked, here, near, count, base):  # type: ignore[
                 cost = asked.weight[f] + asked.weight[g] + asked.weight[h]
                 if cells[0] < 0 or not permitted(asked, cost, np.inf, (f, g, h)):
                     continue
-                if _score_with(trees, tests, here.side, asked.base, (f, g, h), cells) < sure:
-                    far = away
-                elif misses < MISSES:
-                    misses += 1
-                else:
+                turns = score_with(trees, tests, here.side, asked.base, (f, g, h), cells) < sure
+                far, misses = (away, misses) if turns else (far, misses + 1)
+                if misses > MISSES:
                     return far + 2 * NOISE
     return far + 2 * NOISE

@@ -206,6 +206,27 @@ def score_cells(trees, tests, cells, asked, here, near, score):  # type: ignore[
 
 
 @inner()
+def score_with(trees, tests, side, total, features, cells):  # type: ignore[no-untyped-def]
+    """The score of the case with two or three features (-1 for none) in these cells."""
+    walk, zero, (f, g, h) = trees.walk, trees.runs.zero, features
+    for tree in range(walk.root.shape[0]):
+        node = walk.root[tree]
+        test = walk.node[node, 0]
+        while test != LEAF:
+            left, asked = side[test], walk.node[node, 3]
+            if asked in (f, g, h):
+                c = cells[0] if asked == f else cells[1] if asked == g else cells[2]
+                if walk.ranged[asked]:
+                    left = walk.span[test, 0, 0] <= zero[asked] + c < walk.span[test, 0, 1]
+                else:
+                    left = (tests.bits[test, 1, c // 64] >> np.uint64(c % 64)) & np.uint64(1) != 0
+            node = walk.node[node, 1 if left else 2]
+            test = walk.node[node, 0]
+        total += trees.leaves.value[walk.node[node, 3]]
+    return total
+
+
+@inner()
 def rank_features(start, weight, here, near):  # type: ignore[no-untyped-def]
     """Sort the features that may change by what they do alone, and their weights; how many there are."""
     count = 0

@@ -14,12 +14,10 @@ from fewest.engine.numba_cache import entry, inner
 from fewest.engine.search._ties import SLACK
 from fewest.engine.search._work import NODE_CAP
 from fewest.engine.search.domains._cell_distances import stand
-from fewest.engine.search.domains._leaf_slots import LEAF
 from fewest.engine.search.domains._pair_grids import draw_grid
 from fewest.engine.search.domains._pair_terms import lowest_pair, mark_pairs
-from fewest.engine.search.domains._profiles import draw_profiles, find_leaves, rank_features
+from fewest.engine.search.domains._profiles import draw_profiles, find_leaves, rank_features, score_with
 from fewest.engine.search.domains._triple_terms import lowest_triple, mark_triples
-from fewest.engine.structure.walk import goes_left
 from fewest.tables.arrays import Floats, Ints, Ints32
 
 UNKNOWN = 0  # size of cases that were not looked at
@@ -30,7 +28,6 @@ class RowCells(NamedTuple):
     """The rows beside the cases, to be measured and looked up."""
 
     cell: Ints32  # (m, p): Cell of each row's value, for trees
-    value: Floats  # (m, d): The rows as the trees read them
     own: Floats  # (n, c): Numbers of the cases
     number: Floats  # (m, c)
     number_of: Ints  # (c,): Feature of each column
@@ -123,24 +120,6 @@ def _twos(trees, here, near, pair, rows, step, steps, wall, base, count):  # typ
 
 
 @inner()
-def _score_with(trees, tests, asked, here, row, f, g, h):  # type: ignore[no-untyped-def]
-    """The score of the case with three features of a row."""
-    walk, total = trees.walk, asked.base
-    for tree in range(walk.root.shape[0]):
-        node = walk.root[tree]
-        test = walk.node[node, 0]
-        while test != LEAF:
-            left = here.side[test]
-            if walk.node[node, 3] in (f, g, h):
-                z, threshold, missing = row[tests.column[test]], tests.threshold[test], tests.missing_left[test]
-                left = goes_left(z, threshold, missing, tests.category[test], asked.left_levels)
-            node = walk.node[node, 1 if left else 2]
-            test = walk.node[node, 0]
-        total += trees.leaves.value[walk.node[node, 3]]
-    return total
-
-
-@inner()
 def _threes(trees, tests, here, near, pair, triple, rows, step, steps, asked, base, count):  # type: ignore[no-untyped-def]
     """Rows of which three features may be enough, the nearest of them tried; whether there are any."""
     some, best, tried, line = False, np.inf, 0, asked.cut + asked.tolerance + trees.rounding
@@ -167,7 +146,7 @@ def _threes(trees, tests, here, near, pair, triple, rows, step, steps, asked, ba
                         continue
                     if away <= best and tried < TRIED:
                         tried += 1
-                        if _score_with(trees, tests, asked, here, rows.value[r], f, g, h) >= line:
+                        if score_with(trees, tests, here.side, asked.base, (f, g, h), (x, y, z)) >= line:
                             continue
                         best = away
                     steps[r] = away

@@ -43,12 +43,12 @@ class TreeRows:
             self._cell[:, j] = np.searchsorted(self._cells.first[start[j] : start[j + 1]], place, side="right") - 1
         sizes = np.abs(leaves.value).sum() + abs(ensemble.base)
         self._trees = NearTrees(walk, leaves, runs, start, float(ROUNDING * sizes))
-        self._ensemble, self._value = ensemble, np.ascontiguousarray(rows)
+        self._ensemble = ensemble
 
     def bounds(self, prepared: Floats, far: Distances, deadline: float, n_jobs: int) -> RowBounds:
         """What is proved of cases (n, d) that differ this far from the rows."""
         (n, _), (m, p) = prepared.shape, self._cell.shape
-        rows, asked = _row_cells(far, self._cell, self._value), _question(self._ensemble, prepared, p)
+        rows, asked = _row_cells(far, self._cell), _question(self._ensemble, prepared, p)
 
         def look(out: RowBounds, tally: Ints, first: int, last: int) -> None:
             here, near = make_standing(self._tests, self._cells, p), make_near_room(self._trees, p)
@@ -82,7 +82,7 @@ class SummedRows:
         raw = model.raw(prepared)
         sizes = np.abs(self._effect).max(axis=0, initial=0.0).sum() + np.abs(own).sum(axis=1) + np.abs(raw)
         need = model.reading.cut + model.reading.tolerance + ROUNDING * sizes - raw
-        rows = _row_cells(far, np.zeros((0, 0), dtype=np.int32), np.zeros((0, 0)))
+        rows = _row_cells(far, np.zeros((0, 0), dtype=np.int32))
 
         def look(out: RowBounds, tally: Ints, first: int, last: int) -> None:
             order, place = np.empty(self._p, dtype=np.int64), np.empty(self._p + 1, dtype=np.int64)
@@ -106,9 +106,9 @@ def _share(look: Callable[..., None], n: int, m: int, deadline: float, n_jobs: i
     return out
 
 
-def _row_cells(far: Distances, cell: Ints32, value: Floats) -> RowCells:
+def _row_cells(far: Distances, cell: Ints32) -> RowCells:
     (own, number), (own_code, code), (number_of, code_of) = far.numbers, far.codes, far.owner
-    return RowCells(cell, value, own, number, number_of, far.scale, own_code, code, code_of)
+    return RowCells(cell, own, number, number_of, far.scale, own_code, code, code_of)
 
 
 def _values(rows: Floats, columns: Ints) -> tuple[FeatureValues, Ints]:
