@@ -29,7 +29,7 @@ class NearTrees(NamedTuple):
 class NearRoom(NamedTuple):
     """Room for one case: the leaves that one to three changes lead to, and the profiles of the features."""
 
-    waiting: Counts  # (nodes + 1, 5)
+    waiting: Counts  # (nodes + 1, 5): Ways still to be walked
     tree: Ints  # (trees + 1,): First leaf of each tree; that one is the case's own
     leaf: Counts  # (leaves,), as the three that follow
     first: Ints32  # A feature that has to change for it, or -1
@@ -281,7 +281,7 @@ def draw_steps(start, here, near):  # type: ignore[no-untyped-def]
 
 @inner()
 def nearest_steps(start, near, f, g, need, limit):  # type: ignore[no-untyped-def]
-    """The nearest steps of two features that add up to less than ``need``, and how far they are; inf where none is."""
+    """How far the nearest steps of two features are that get below ``need``, and these; ``limit`` and -1: none."""
     far, one, two, at = limit, np.int64(-1), np.int64(-1), near.step_end[g] - 1
     for k in range(start[f], near.step_end[f]):
         left = need - near.step_score[k]
